@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from app.domain.access import ApiKeyRecord
 from app.store.pages import Page, PageRequest, fetch_page
+from app.store.repository import Repository
 from app.store.rows import existing, read_row, read_rows, row_reader
 from app.store.tables import api_keys, values_of
 
@@ -17,11 +18,8 @@ _REVOKE = _CHANGE.where(api_keys.c.revoked_at.is_(None)).values(revoked_at=bindp
 _USE = _CHANGE.values(used_at=bindparam("moment"))
 
 
-class ApiKeys:
+class ApiKeys(Repository):
     """The keys, within one unit of work."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, key: ApiKeyRecord) -> None:
         """Store a new key."""

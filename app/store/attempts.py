@@ -1,12 +1,10 @@
 """Attempts in the database, and the fence that keeps a superseded process out."""
 
-from collections.abc import Callable
-from datetime import datetime
-
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from app.domain.errors import Conflict, NotFound
 from app.domain.fit import Attempt
+from app.store.repository import Repository
 from app.store.rows import read_optional, read_row, read_rows
 from app.store.tables import attempts, fits, values_of
 
@@ -18,16 +16,8 @@ _IN_ORDER = _OF_FIT.order_by(attempts.c.number)
 _OPEN = select(attempts).where(attempts.c.ended_at.is_(None)).order_by(attempts.c.fit_id, attempts.c.number)
 
 
-class Attempts:
-    """The attempts, within one unit of work. `now` is the time it began, `changed` is called with ids of fits."""
-
-    def __init__(
-        self, connection: Connection, now: datetime, changed: Callable[[str], None], *, for_update: bool = False
-    ) -> None:
-        self._connection = connection
-        self._now = now
-        self._changed = changed
-        self._for_update = for_update
+class Attempts(Repository):
+    """The attempts, within one unit of work."""
 
     def start(self, fit_id: str, number: int, token: str) -> Attempt:
         """Store and return the fit's next attempt, begun now. From here on only `token` passes the fence."""

@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from app.domain.audit import GENESIS, Act, AuditRecord, entered
-from app.store.dialect import Dialect
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
+from app.store.repository import Repository
 from app.store.rows import read_optional, read_rows
 from app.store.tables import audit, values_of
 
@@ -16,17 +15,12 @@ _SEQ = re.compile(r"[1-9][0-9]{0,15}")
 _LAST = select(audit.c.seq, audit.c.hash).order_by(audit.c.seq.desc()).limit(1)
 
 
-class Audit:
-    """The trail, within one unit of work. `now` is the time it began. Nothing here changes what was entered.
+class Audit(Repository):
+    """The trail, within one unit of work. Nothing here changes what was entered.
 
     The oldest entries may have been moved to files (`app.service.admin.audit`); the last one is always in the
     table, since the next one follows it.
     """
-
-    def __init__(self, connection: Connection, now: datetime, dialect: Dialect) -> None:
-        self._connection = connection
-        self._dialect = dialect
-        self._now = now
 
     def append(self, acts: Iterable[Act]) -> None:
         """Enter acts in their order."""

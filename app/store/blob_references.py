@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from app.store.expressions import insert_or_ignore
+from app.store.repository import Repository
 from app.store.tables import (
     checkpoints,
     damaged_blobs,
@@ -116,12 +117,8 @@ def is_damaged(digest: Column[str]) -> Label[bool]:
     return marked.label("corrupt")
 
 
-class DamagedBlobs:
+class DamagedBlobs(Repository):
     """The marks of all tenants: the same bytes are one blob for all of them."""
-
-    def __init__(self, connection: Connection, now: datetime) -> None:
-        self._connection = connection
-        self._now = now
 
     def mark(self, digest: str, problem: str) -> bool:
         """Mark a blob, with what is wrong with its file; return whether it was not marked before."""
@@ -157,12 +154,8 @@ _FIRST_NOTED = (
 _TAKE = delete(discarded_blobs).where(discarded_blobs.c.digest.in_(_FIRST_NOTED)).returning(discarded_blobs.c.digest)
 
 
-class DiscardedBlobs:
+class DiscardedBlobs(Repository):
     """The blobs that are to be deleted after a while, unless something refers to them again."""
-
-    def __init__(self, connection: Connection, now: datetime) -> None:
-        self._connection = connection
-        self._now = now
 
     def add(self, digests: Iterable[str]) -> None:
         """Note blobs that nothing seems to refer to any more."""

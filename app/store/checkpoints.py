@@ -2,20 +2,19 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, false, insert, null, select, update
+from sqlalchemy import Select, bindparam, false, null, select, update
 
 from app.domain.errors import NotFound
 from app.domain.records import CheckpointRecord
 from app.store.blob_references import is_damaged
 from app.store.lists import ALL, CHECKPOINTS, Filters
-from app.store.pages import Page, PageRequest, assign_tenant, owned
-from app.store.rows import existing, read_optional, read_row, read_rows, row_reader
-from app.store.tables import checkpoints, values_of
+from app.store.pages import Page, PageRequest, owned
+from app.store.repository import Resources, by_id
+from app.store.rows import read_optional, read_rows, row_reader
+from app.store.tables import checkpoints
 
 _ITSELF = (checkpoints.c.id == bindparam("checkpoint_id"), owned(checkpoints))
 _RECORD: Select[Any] = select(*checkpoints.c, is_damaged(checkpoints.c.digest))
-_GET = _RECORD.where(*_ITSELF)
-_LOCK = _GET.with_for_update(of=checkpoints, key_share=True)
 _KEPT = _RECORD.where(checkpoints.c.deleted == false())
 _KEPT_OF_FIT = _KEPT.where(checkpoints.c.fit_id == bindparam("fit"), owned(checkpoints))
 _NEWEST_FIRST = (checkpoints.c.step.desc(), checkpoints.c.id.desc())
@@ -41,24 +40,20 @@ _PIN = update(checkpoints).where(*_ITSELF).values(pinned=bindparam("is_pinned"))
 _DELETE = update(checkpoints).where(*_ITSELF).values(deleted=True)
 
 
-class Checkpoints:
+class Checkpoints(Resources[CheckpointRecord]):
     """The checkpoints of a tenant, or of all, within one unit of work."""
 
-    def __init__(self, connection: Connection, tenant: str | None, *, for_update: bool = False) -> None:
-        self._connection = connection
-        self._tenant = tenant
-        self._get = _LOCK if for_update else _GET
+    _table = checkpoints
+    _noun = "checkpoint"
+    _record = CheckpointRecord
+    _get = by_id(_RECORD, checkpoints)
+    _lock = _get.with_for_update(of=checkpoints, key_share=True)
 
     def add(self, checkpoint: CheckpointRecord) -> None:
         """Store a new checkpoint, whose blob must be durable by now. A best one takes the fit's title from the last."""
         if checkpoint.is_best and checkpoint.fit_id is not None:
             self._connection.execute(_NO_LONGER_BEST, {"fit": checkpoint.fit_id})
-        self._connection.execute(insert(checkpoints), values_of(assign_tenant(self._tenant, checkpoint)))
-
-    def get(self, checkpoint_id: str) -> CheckpointRecord:
-        """Return the checkpoint, also a deleted one; NotFound if there is none."""
-        row = self._connection.execute(self._get, {"checkpoint_id": checkpoint_id, "whose": self._tenant}).first()
-        return read_row(CheckpointRecord, existing(row, "checkpoint", checkpoint_id))
+        super().add(checkpoint)
 
     def list(
         self,

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, exists, insert, or_, select
+from sqlalchemy import Row, bindparam, exists, insert, or_, select
 
-from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitState
 from app.domain.records import Column, DatasetRecord
 from app.domain.session import OPEN
@@ -14,12 +13,9 @@ from app.store.blob_references import DamagedBlobs
 from app.store.expressions import json_items
 from app.store.lists import ALL, DATASETS, Filters
 from app.store.pages import Page, PageRequest, assign_tenant, owned
+from app.store.repository import ReferencedResources, Transaction, by_id
 from app.store.tables import dataset_columns, datasets, fits, session_datasets, sessions, values_of
 
-_GET = select(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
-_SHARE = _GET.with_for_update(read=True, key_share=True)
-_LOCK = select(datasets.c.id).where(datasets.c.id == bindparam("dataset_id")).with_for_update()
-_DELETE = delete(datasets).where(datasets.c.id == bindparam("dataset_id"), owned(datasets))
 _COLUMNS = (
     select(dataset_columns)
     .where(dataset_columns.c.dataset_id.in_(bindparam("dataset_ids", expanding=True)))
@@ -37,27 +33,32 @@ _NAMED = [json_items(fits.c.request, name) for name in ("dataset", "validation.d
 _IN_USE = select(
     exists().where(
         fits.c.state.in_([state for state in FitState if state not in TERMINAL]),
-        or_(*(exists().where(named.c.value == bindparam("dataset_id")).correlate(fits) for named in _NAMED)),
+        or_(*(exists().where(named.c.value == bindparam("wanted")).correlate(fits) for named in _NAMED)),
     )
     | exists().where(
-        session_datasets.c.dataset_id == bindparam("dataset_id"),
+        session_datasets.c.dataset_id == bindparam("wanted"),
         session_datasets.c.session_id == sessions.c.id,
         sessions.c.state.in_(OPEN),
     )
 )
 
 
-class Datasets:
-    """The datasets of a tenant, or of all, within one unit of work."""
+class Datasets(ReferencedResources[DatasetRecord]):
+    """The datasets of a tenant, or of all, within one unit of work.
 
-    def __init__(
-        self, connection: Connection, tenant: str | None, damaged: DamagedBlobs, *, for_update: bool = False
-    ) -> None:
-        self._connection = connection
-        self._tenant = tenant
-        self._for_update = for_update
-        self._get = _SHARE if for_update else _GET
-        self._damaged = damaged
+    One is in use by a fit that is not terminal and trains or validates on it, or by an open session.
+    """
+
+    _table = datasets
+    _noun = "dataset"
+    _record = DatasetRecord
+    _get = by_id(select(datasets), datasets)
+    _lock = _get.with_for_update(read=True, key_share=True)
+    _in_use = _IN_USE
+
+    def __init__(self, transaction: Transaction) -> None:
+        super().__init__(transaction)
+        self._damaged = DamagedBlobs(transaction)
 
     def add(self, dataset: DatasetRecord) -> None:
         """Store a new dataset with its columns, whose blobs must be durable by now."""
@@ -70,13 +71,6 @@ class Datasets:
                 for position, column in enumerate(columns)
             ]
             self._connection.execute(insert(dataset_columns), rows)
-
-    def get(self, dataset_id: str) -> DatasetRecord:
-        """Return the dataset; NotFound if there is none."""
-        row = self._connection.execute(self._get, {"dataset_id": dataset_id, "whose": self._tenant}).first()
-        if row is None:
-            raise NotFound(f"there is no dataset {dataset_id!r}")
-        return self._datasets([row])[0]
 
     def list(self, page: PageRequest, filters: Filters = ALL, *, origin: str | None = None) -> Page[DatasetRecord]:
         """Return a page of the datasets that meet `filters`, and that were made of the dataset `origin` if given."""
@@ -91,16 +85,8 @@ class Datasets:
         """Return the ids of the datasets that hold a column with this content, the oldest first."""
         return tuple(self._connection.execute(_WITH_COLUMN, {"content": digest, "whose": self._tenant}).scalars())
 
-    def in_use(self, dataset_id: str) -> bool:
-        """Whether a fit that is not terminal trains or validates on the dataset, or an open session takes its rows."""
-        if self._for_update:
-            self._connection.execute(_LOCK, {"dataset_id": dataset_id})  # so that no reference is added
-        return bool(self._connection.execute(_IN_USE, {"dataset_id": dataset_id}).scalar_one())
-
-    def delete(self, dataset_id: str) -> None:
-        """Forget the dataset and its columns, not their blobs; NotFound if there is none. Ask `in_use` before."""
-        if self._connection.execute(_DELETE, {"dataset_id": dataset_id, "whose": self._tenant}).rowcount == 0:
-            raise NotFound(f"there is no dataset {dataset_id!r}")
+    def _read(self, row: Row[Any]) -> DatasetRecord:
+        return self._datasets([row])[0]
 
     def _datasets(self, rows: Sequence[Any]) -> tuple[DatasetRecord, ...]:
         """Return the records of rows, with their columns and with what is known of their files."""

@@ -1,15 +1,14 @@
 """A fit's journal in the database: events by `seq`, and among them the metric rows by `metric_seq`."""
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
 from itertools import islice
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from app.domain.clock import add_time
 from app.domain.errors import Conflict
 from app.domain.fit import Event, EventKind
-from app.store.dialect import Dialect
+from app.store.repository import Repository
 from app.store.tables import events, to_microseconds, values_of
 
 # SQLite's oldest limit of variables in a statement is 999.
@@ -46,14 +45,8 @@ _REOPEN = (
 )
 
 
-class Events:
-    """The journals, within one unit of work. `now` is the time it began, `changed` is called with each changed fit."""
-
-    def __init__(self, connection: Connection, now: datetime, changed: Callable[[str], None], dialect: Dialect) -> None:
-        self._connection = connection
-        self._dialect = dialect
-        self._now = now
-        self._changed = changed
+class Events(Repository):
+    """The journals, within one unit of work."""
 
     def append(self, fit_id: str, kind: EventKind, body: str, metric_seq: int | None = None) -> Event:
         """Store `body` (JSON text) as the fit's next event and return it with its `seq`."""

@@ -1,28 +1,18 @@
 """Fits in the database, and which of them retention may delete."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, exists, false, func, insert, or_, select, union, update
+from sqlalchemy import bindparam, delete, exists, false, func, or_, select, union
 
-from app.domain.errors import Conflict
 from app.domain.fit import AT_WORK, TERMINAL, FitRecord, FitState, VariantState
 from app.store.expressions import json_entries, json_text
 from app.store.lists import ALL, FITS, Filters
-from app.store.pages import Page, PageRequest, assign_tenant, owned
-from app.store.rows import existing, read_row, read_rows, row_reader
-from app.store.tables import checkpoints, fits, values_of
+from app.store.pages import Page, PageRequest, owned
+from app.store.repository import Repository, VersionedResources, by_id, versioned_update
+from app.store.rows import read_rows, row_reader
+from app.store.tables import checkpoints, fits
 
-FIXED = ("id", "tenant")
-
-_GET = select(fits).where(fits.c.id == bindparam("fit_id"), owned(fits))
-_LOCK = _GET.with_for_update(key_share=True)
-_UPDATE = (
-    update(fits)
-    .where(fits.c.id == bindparam("expected_id"), fits.c.version == bindparam("expected_version"))
-    .values({column: bindparam(column.name) for column in fits.c if column.name not in FIXED})
-)
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
 _IN_TURN = fits.c.parent_id.is_(None)
 _COUNT = select(fits.c.state, func.count()).where(_IN_TURN).group_by(fits.c.state)
@@ -39,35 +29,15 @@ _OVERDUE = select(fits).where(*_WAITING_UNTIL, fits.c.deadline_at <= bindparam("
 _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fits.c.deadline_at > bindparam("now"))
 
 
-class Fits:
-    """The fits of a tenant, or of all, within one unit of work.
+class Fits(VersionedResources[FitRecord]):
+    """The fits of a tenant, or of all, within one unit of work."""
 
-    `now` is the time it began, `changed` is called with each that is changed.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        tenant: str | None,
-        now: datetime,
-        changed: Callable[[str], None],
-        *,
-        for_update: bool = False,
-    ) -> None:
-        self._connection = connection
-        self._tenant = tenant
-        self._now = now
-        self._changed = changed
-        self._get = _LOCK if for_update else _GET
-
-    def add(self, fit: FitRecord) -> None:
-        """Store a new fit."""
-        self._connection.execute(insert(fits), values_of(assign_tenant(self._tenant, fit)))
-
-    def get(self, fit_id: str) -> FitRecord:
-        """Return the fit; NotFound if there is none."""
-        row = self._connection.execute(self._get, {"fit_id": fit_id, "whose": self._tenant}).first()
-        return read_row(FitRecord, existing(row, "fit", fit_id))
+    _table = fits
+    _noun = "fit"
+    _record = FitRecord
+    _get = by_id(select(fits), fits)
+    _lock = _get.with_for_update(key_share=True)
+    _update = versioned_update(fits)
 
     def list(
         self,
@@ -124,24 +94,11 @@ class Fits:
         wanted = {"states": list(states), "whose": self._tenant}
         return self._connection.execute(_COUNT_OWN, wanted).scalar_one()
 
-    def update(self, fit: FitRecord) -> FitRecord:
-        """Store the changed fit and return it with its new version.
-
-        Conflict (`stale_version`) if it was changed since `fit` was read if it was deleted.
-        """
-        stored = replace(fit, version=fit.version + 1)
-        values = {**values_of(stored), "expected_id": fit.id, "expected_version": fit.version}
-        for name in FIXED:
-            values.pop(name)
-        if self._connection.execute(_UPDATE, values).rowcount == 0:
-            present = self.get(fit.id).version
-            raise Conflict(
-                f"fit {fit.id} has been changed: it is at version {present}, not {fit.version}; read it again",
-                code="stale_version",
-            )
-        self._changed(fit.id)
-        if fit.parent_id is not None:
-            self._changed(fit.parent_id)  # which shows how its variants stand
+    def update(self, record: FitRecord) -> FitRecord:
+        """Store the changed fit; see `VersionedResources.update`. The sweep of a variant has changed, too."""
+        stored = super().update(record)
+        if record.parent_id is not None:
+            self._changed(record.parent_id)  # which shows how its variants stand
         return stored
 
     def delete(self, fit_id: str) -> None:
@@ -188,15 +145,12 @@ _EXPENDABLE = (
 )
 
 
-class Retention:
+class Retention(Repository):
     """The fits that may go, within one unit of work.
 
     Never one that goes on, is labelled `keep: "true"`, has a pinned checkpoint, or is what a fit that goes on was
     forked from; nor a sweep with such a variant. They do not count either.
     """
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def expired(self, before: datetime | None, newest: int | None, limit: int) -> tuple[str, ...]:
         """Return fits that ended before that moment, or are not among the `newest`; at most `limit`, oldest first.

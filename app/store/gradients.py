@@ -4,11 +4,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, bindparam, func, insert, select, tuple_
+from sqlalchemy import Select, bindparam, func, insert, select, tuple_
 
 from app.domain.records import GradientRecord
 from app.store.blob_references import is_damaged
 from app.store.pages import Page, PageRequest, decode_cursor, encode_cursor
+from app.store.repository import Repository
 from app.store.rows import read_optional, read_rows
 from app.store.tables import gradients, values_of
 
@@ -23,11 +24,8 @@ _PARAMETERS = select(gradients.c.parameter).distinct().where(_OF_FIT).order_by(g
 _LAST_STEP = select(func.max(gradients.c.step)).where(_OF_FIT)
 
 
-class Gradients:
+class Gradients(Repository):
     """The captured gradients, within one unit of work."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def add(self, gradient: GradientRecord) -> GradientRecord | None:
         """Store a gradient, whose blob must be durable by now; if there is one already, that stays and is returned."""

@@ -2,9 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
+from app.domain.access import DEFAULT_TENANT
 from app.domain.records import IdempotencyRecord
+from app.store.repository import Repository
 from app.store.rows import read_optional
 from app.store.tables import idempotency_keys, values_of
 
@@ -15,17 +17,14 @@ _FIND = select(idempotency_keys).where(
 )
 
 
-class Idempotency:
-    """The kept answers of a tenant, within one unit of work. `now` is the time it began."""
-
-    def __init__(self, connection: Connection, tenant: str, now: datetime) -> None:
-        self._connection = connection
-        self._tenant = tenant
-        self._now = now
+class Idempotency(Repository):
+    """The kept answers of a tenant, within one unit of work; what the server itself adds is the default tenant's."""
 
     def find(self, key: str, scope: str) -> IdempotencyRecord | None:
         """Return the answer kept for `key` within `scope`, None for a new key."""
-        row = self._connection.execute(_FIND, {"whose": self._tenant, "wanted_key": key, "wanted_scope": scope}).first()
+        row = self._connection.execute(
+            _FIND, {"whose": self._tenant or DEFAULT_TENANT, "wanted_key": key, "wanted_scope": scope}
+        ).first()
         return read_optional(IdempotencyRecord, row)
 
     def add(
@@ -39,7 +38,9 @@ class Idempotency:
         resource_id: str | None = None,
     ) -> IdempotencyRecord:
         """Keep the first answer to a new key."""
-        record = IdempotencyRecord(scope, key, body_digest, status, response_body, resource_id, self._now, self._tenant)
+        record = IdempotencyRecord(
+            scope, key, body_digest, status, response_body, resource_id, self._now, self._tenant or DEFAULT_TENANT
+        )
         self._connection.execute(insert(idempotency_keys), values_of(record))
         return record
 

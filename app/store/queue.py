@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     CursorResult,
     Function,
     ScalarSelect,
@@ -21,8 +19,8 @@ from sqlalchemy import (
 )
 
 from app.domain.fit import AT_WORK, CLAIMABLE, WAITS_FOR_MEMORY, FitRecord, FitState
-from app.store.dialect import Dialect
 from app.store.fits import Fits
+from app.store.repository import Repository, Transaction
 from app.store.rows import read_rows
 from app.store.tables import fits, shares
 
@@ -135,13 +133,11 @@ def _by_tenant(at_work: Mapping[_FairShareGroup, int]) -> Counter[str]:
     return busy
 
 
-class Queue:
-    """Those of the `fits` that wait for a worker, within one unit of work. `now` is the time it began."""
+class Queue(Repository):
+    """Those of the `fits` that wait for a worker, within one unit of work."""
 
-    def __init__(self, connection: Connection, now: datetime, fits: Fits, dialect: Dialect) -> None:
-        self._connection = connection
-        self._dialect = dialect
-        self._now = now
+    def __init__(self, transaction: Transaction, fits: Fits) -> None:
+        super().__init__(transaction)
         self._fits = fits
 
     def claim(

@@ -1,9 +1,10 @@
 """The servers of the database and their leader, within one unit of work. Only PostgreSQL has more than one server."""
 
-from sqlalchemy import BigInteger, Connection, delete, insert, literal_column, select, type_coerce
+from sqlalchemy import BigInteger, delete, insert, literal_column, select, type_coerce
 
 from app.domain.errors import Superseded
 from app.domain.servers import ServerRecord, ServerStatus, Term
+from app.store.repository import Repository
 from app.store.tables import leadership, servers
 
 # The clock of the database: those of the servers need not agree.
@@ -12,11 +13,8 @@ _AGE = (NOW - type_coerce(servers.c.heartbeat_at, BigInteger)).label("age")
 _GUARD = select(leadership.c.epoch).with_for_update(read=True)
 
 
-class Servers:
+class Servers(Repository):
     """The servers that have registered, and which of them runs fits."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def register(self, server: ServerRecord) -> None:
         """Add a server, with a heartbeat."""

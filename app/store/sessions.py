@@ -1,30 +1,20 @@
 """Sessions in the database, and the datasets that they take rows of."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Collection
 
-from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, type_coerce, update
+from sqlalchemy import BigInteger, bindparam, func, select, type_coerce, update
 
-from app.domain.errors import Conflict
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.store.expressions import insert_or_ignore
 from app.store.lists import ALL, SESSIONS, Filters
-from app.store.pages import Page, PageRequest, assign_tenant, owned
-from app.store.rows import existing, read_row, read_rows, row_reader
-from app.store.tables import session_datasets, sessions, to_microseconds, values_of
+from app.store.pages import Page, PageRequest, owned
+from app.store.repository import VersionedResources, by_id, versioned_update
+from app.store.rows import read_rows, row_reader
+from app.store.tables import session_datasets, sessions, to_microseconds
 
 MICROSECONDS = 1_000_000
 
-FIXED = ("id", "tenant")
 
-_GET = select(sessions).where(sessions.c.id == bindparam("session"), owned(sessions))
-_LOCK = _GET.with_for_update(key_share=True)
-_UPDATE = (
-    update(sessions)
-    .where(sessions.c.id == bindparam("expected_id"), sessions.c.version == bindparam("expected_version"))
-    .values({column: bindparam(column.name) for column in sessions.c if column.name not in FIXED})
-)
 _OPEN = select(sessions).where(sessions.c.state.in_(OPEN)).order_by(sessions.c.id)
 _COUNT_OPEN = select(func.count()).select_from(sessions).where(sessions.c.state.in_(OPEN))
 _COUNT_OWN_OPEN = _COUNT_OPEN.where(owned(sessions))
@@ -42,35 +32,15 @@ _DATASETS = (
 )
 
 
-class Sessions:
-    """The sessions of a tenant, or of all, within one unit of work.
+class Sessions(VersionedResources[SessionRecord]):
+    """The sessions of a tenant, or of all, within one unit of work."""
 
-    `now` is the time it began, `changed` is called with each that is changed.
-    """
-
-    def __init__(
-        self,
-        connection: Connection,
-        tenant: str | None,
-        now: datetime,
-        changed: Callable[[str], None],
-        *,
-        for_update: bool = False,
-    ) -> None:
-        self._connection = connection
-        self._tenant = tenant
-        self._now = now
-        self._changed = changed
-        self._get = _LOCK if for_update else _GET
-
-    def add(self, session: SessionRecord) -> None:
-        """Store a new session."""
-        self._connection.execute(insert(sessions), values_of(assign_tenant(self._tenant, session)))
-
-    def get(self, session_id: str) -> SessionRecord:
-        """Return the session; NotFound if there is none."""
-        row = self._connection.execute(self._get, {"session": session_id, "whose": self._tenant}).first()
-        return read_row(SessionRecord, existing(row, "session", session_id))
+    _table = sessions
+    _noun = "session"
+    _record = SessionRecord
+    _get = by_id(select(sessions), sessions)
+    _lock = _get.with_for_update(key_share=True)
+    _update = versioned_update(sessions)
 
     def list(self, page: PageRequest, filters: Filters = ALL) -> Page[SessionRecord]:
         """Return a page of the sessions that meet `filters`."""
@@ -102,25 +72,6 @@ class Sessions:
         """Return the open sessions that have not been used for longer than they may be idle, oldest first."""
         found = self._connection.execute(_EXPIRED, {"now": to_microseconds(self._now)})
         return read_rows(SessionRecord, found)
-
-    def update(self, session: SessionRecord) -> SessionRecord:
-        """Store the changed session and return it with its new version.
-
-        Conflict (`stale_version`) if it was changed since `session` was read if there is none.
-        """
-        stored = replace(session, version=session.version + 1)
-        values = {**values_of(stored), "expected_id": session.id, "expected_version": session.version}
-        for name in FIXED:
-            values.pop(name)
-        if self._connection.execute(_UPDATE, values).rowcount == 0:
-            present = self.get(session.id).version
-            raise Conflict(
-                f"session {session.id} has been changed: it is at version {present}, not {session.version}; read "
-                "it again",
-                code="stale_version",
-            )
-        self._changed(session.id)
-        return stored
 
     def excuse(self) -> None:
         """Mark all open sessions as used now: while the server was stopped, they could not be."""

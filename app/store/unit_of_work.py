@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 from sqlalchemy import Connection
 
-from app.domain.access import DEFAULT_TENANT, current_tenant
+from app.domain.access import current_tenant
 from app.domain.clock import Clock, SystemClock
 from app.store.api_keys import ApiKeys
 from app.store.attempts import Attempts
@@ -26,6 +26,7 @@ from app.store.gradients import Gradients
 from app.store.graphs import Graphs
 from app.store.idempotency import Idempotency
 from app.store.queue import Queue
+from app.store.repository import Transaction
 from app.store.servers import Servers
 from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
@@ -53,24 +54,25 @@ class UnitOfWork:
         self.now = now
         self.changed: set[str] = set()
         """Ids of the fits that were changed in it, or their journals, and of the sessions; names of other things."""
-        self.graphs = Graphs(connection, tenant, for_update=for_update)
-        self.damaged_blobs = DamagedBlobs(connection, now)
-        self.datasets = Datasets(connection, tenant, self.damaged_blobs, for_update=for_update)
-        self.fits = Fits(connection, tenant, now, self.changed.add, for_update=for_update)
-        self.queue = Queue(connection, now, self.fits, dialect)
-        self.attempts = Attempts(connection, now, self.changed.add, for_update=for_update)
-        self.events = Events(connection, now, self.changed.add, dialect)
-        self.checkpoints = Checkpoints(connection, tenant, for_update=for_update)
-        self.gradients = Gradients(connection)
-        self.sessions = Sessions(connection, tenant, now, self.changed.add, for_update=for_update)
-        self.idempotency = Idempotency(connection, tenant or DEFAULT_TENANT, now)
-        self.api_keys = ApiKeys(connection)
-        self.audit = Audit(connection, now, dialect)
-        self.retention = Retention(connection)
+        transaction = Transaction(connection, now, tenant, dialect, self.changed.add, for_update)
+        self.graphs = Graphs(transaction)
+        self.damaged_blobs = DamagedBlobs(transaction)
+        self.datasets = Datasets(transaction)
+        self.fits = Fits(transaction)
+        self.queue = Queue(transaction, self.fits)
+        self.attempts = Attempts(transaction)
+        self.events = Events(transaction)
+        self.checkpoints = Checkpoints(transaction)
+        self.gradients = Gradients(transaction)
+        self.sessions = Sessions(transaction)
+        self.idempotency = Idempotency(transaction)
+        self.api_keys = ApiKeys(transaction)
+        self.audit = Audit(transaction)
+        self.retention = Retention(transaction)
         self.blob_references = BlobReferences(connection)
-        self.discarded_blobs = DiscardedBlobs(connection, now)
+        self.discarded_blobs = DiscardedBlobs(transaction)
         self.identity = Identity(connection)
-        self.servers = Servers(connection)
+        self.servers = Servers(transaction)
         self._hooks: list[Callable[[], object]] = []
 
     def lock(self, name: str) -> None:
