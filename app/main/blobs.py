@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from app.config.settings import Settings
 from app.domain.clock import Clock
@@ -12,13 +11,10 @@ from app.domain.errors import BlobStorageUnusable, StorageUnavailable
 from app.service.admin.quarantine import BlobQuarantine, FolderBlobQuarantine, Quarantine
 from app.service.attempts.input_files import blobs_in_use
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.store import blob_files
+from app.store.blobs.store import BlobStore, blob_files
 from app.store.objects.marker import read_marker, write_marker
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-
-if TYPE_CHECKING:
-    from app.store.objects.store import ObjectBlobStore
 
 CACHE = "cache"
 
@@ -27,7 +23,7 @@ CACHE = "cache"
 class OpenedBlobs:
     """The blobs of a server, and what sets unknown ones apart."""
 
-    store: "LocalBlobStore | ObjectBlobStore"
+    store: BlobStore
     quarantine: BlobQuarantine
 
 
@@ -61,7 +57,7 @@ def _opened_folder(settings: Settings, durable: Durable, own: Path | None) -> Lo
 
 def _opened_objects(
     settings: Settings, url: str, store: Store, durable: Durable, clock: Clock, cache_dir: Path
-) -> "tuple[ObjectBlobStore, BlobQuarantine]":
+) -> tuple[BlobStore, BlobQuarantine]:
     from app.store.objects.address import read_address
     from app.store.objects.cache import BlobCache
     from app.store.objects.client import ObjectClient, check_usable

@@ -1,37 +1,28 @@
 """Blobs in memory, for tests."""
 
-import hashlib
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO
 
 from app.domain.errors import Corrupt, NotFound
 from app.store.blobs.plain_files import BlobVerifier
-from app.store.blobs.store import Blob, Usage, checked_digest
+from app.store.blobs.store import Blob, BlobStore, BlobWriter, Usage, checked_digest
 
 
-class MemoryBlobStore:
+class MemoryBlobStore(BlobStore):
     """Keeps blobs in a dict; writes one to a file in `spill` only when its path is asked for."""
-
-    is_remote = False
 
     def __init__(self, spill: Path) -> None:
         self._spill = spill
         self._blobs: dict[str, bytes] = {}
         self._verifier = BlobVerifier()
-        self.usage = Usage()
+        super().__init__(Usage())
 
     def writer(self) -> "MemoryBlobWriter":
         """Open a new blob for writing."""
         return MemoryBlobWriter(self._blobs, self.usage)
-
-    def put(self, content: bytes | BinaryIO) -> Blob:
-        """Store bytes, or all that is left in an open file."""
-        with self.writer() as writer:
-            writer.write(content if isinstance(content, bytes) else content.read())
-            return writer.commit()
 
     def adopt(self, path: Path) -> Blob:
         """Move a finished local file in; NotFound if it is no plain file of its own."""
@@ -40,17 +31,6 @@ class MemoryBlobStore:
         blob = self.put(path.read_bytes())
         path.unlink()
         return blob
-
-    def adopt_soon(self, path: Path) -> Blob:
-        """Do as `adopt`."""
-        return self.adopt(path)
-
-    def send_ahead(self, paths: Iterable[Path]) -> None:
-        """Do nothing: nothing travels."""
-
-    def prepare(self, digests: Iterable[str]) -> bool:
-        """Return True: nothing is elsewhere."""
-        return True
 
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; NotFound if there is none."""
@@ -83,21 +63,6 @@ class MemoryBlobStore:
         """Return the size of every blob."""
         return {digest: len(content) for digest, content in self._blobs.items()}
 
-    def discard_copy(self, digest: str) -> bool:
-        """Return False: there are no copies."""
-        return False
-
-    def sign(self, digest: str, seconds: int) -> str | None:
-        """Return None: there are no URLs."""
-        return None
-
-    def check_available(self) -> None:
-        """Do nothing: memory is always there."""
-
-    def delete_now(self, digest: str) -> None:
-        """Delete a blob."""
-        self.delete(digest)
-
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there."""
         gone = self._blobs.pop(checked_digest(digest), b"")
@@ -127,26 +92,17 @@ class MemoryBlobStore:
         return content
 
 
-class MemoryBlobWriter:
+class MemoryBlobWriter(BlobWriter):
     """A blob on its way into the dict."""
 
     def __init__(self, blobs: dict[str, bytes], usage: Usage) -> None:
+        super().__init__(usage)
         self._blobs = blobs
-        self._usage = usage
         self._content = bytearray()
-
-    @property
-    def size(self) -> int:
-        """How many bytes were written so far."""
-        return len(self._content)
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of what was written so far, in hexadecimal."""
-        return hashlib.sha256(self._content).hexdigest()
 
     def write(self, data: bytes) -> None:
         """Take more bytes."""
+        self._count(data)
         self._content += data
 
     def commit(self) -> Blob:
@@ -155,10 +111,8 @@ class MemoryBlobWriter:
         self._blobs[self.digest] = bytes(self._content)
         return Blob(self.digest, self.size)
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing to clear away: only `commit` puts anything into the dict."""
+        """Give up the quota: only `commit` puts anything into the dict."""
+        self._release()

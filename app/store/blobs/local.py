@@ -12,7 +12,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -22,14 +22,14 @@ from app.store.blobs.plain_files import BlobVerifier, open_plain_file, open_plai
 from app.store.blobs.store import (
     SHARD_LETTERS,
     Blob,
+    BlobStore,
+    BlobWriter,
     Usage,
     blob_files,
     blob_path,
     blobs_folder,
     checked_digest,
-    write_blob,
 )
-from app.store.blobs.writer import CountingWriter
 from app.system.durable import Durable
 from app.system.writeback import WRITEBACK_BYTES, start_writeback
 
@@ -38,13 +38,8 @@ READ_ONLY = 0o400
 _logger = logging.getLogger(__name__)
 
 
-class LocalBlobStore:
-    """A folder of blobs. One store a folder: opening it clears away what an earlier one was writing when it died.
-
-    `usage` counts their bytes; `cleared` is the number of unfinished files found.
-    """
-
-    is_remote = False
+class LocalBlobStore(BlobStore):
+    """A folder of blobs. One store a folder: opening it clears away what an earlier one was writing when it died."""
 
     def __init__(
         self,
@@ -65,8 +60,6 @@ class LocalBlobStore:
         self._making_shard = threading.Lock()
         self._naming = threading.Lock()
         self._verifier = BlobVerifier()
-        self._before_storing: list[Callable[[str], object]] = []
-        self._observers: list[Callable[[str], object]] = []
         with storage_faults("the folder of blobs"):
             for folder in (self._root, self._temporary):
                 self._durable.mkdir(folder)
@@ -77,15 +70,11 @@ class LocalBlobStore:
             for leftover in leftovers:
                 self._durable.unlink(leftover)
         self.cleared = len(leftovers)
-        self.usage = Usage(sum(map(_size_of, self._files())), quota_bytes)
+        super().__init__(Usage(sum(map(_size_of, self._files())), quota_bytes))
 
     def writer(self) -> "LocalBlobWriter":
         """Open a new blob for writing."""
         return LocalBlobWriter(self, self._durable, self._temporary / secrets.token_hex(16))
-
-    def put(self, content: bytes | BinaryIO) -> Blob:
-        """Store bytes, or all that is left in an open file."""
-        return write_blob(self.writer(), content)
 
     def adopt(self, path: Path) -> Blob:
         """Move a finished file, on the same file system, in; NotFound if it is no plain file of its own."""
@@ -98,17 +87,6 @@ class LocalBlobStore:
             finally:
                 self.usage.settle(reserved=size)
         return Blob(digest, size)
-
-    def adopt_soon(self, path: Path) -> Blob:
-        """Do as `adopt`: a rename takes no time."""
-        return self.adopt(path)
-
-    def send_ahead(self, paths: Iterable[Path]) -> None:
-        """Do nothing: a rename takes no time."""
-
-    def prepare(self, digests: Iterable[str]) -> bool:  # noqa: ARG002 (the files are here)
-        """Return True: processes read the files themselves."""
-        return True
 
     def keep(self, descriptor: int, path: Path, digest: str) -> None:
         """Give the complete file at `path`, open as `descriptor`, its lasting name; StorageFailed if it has none."""
@@ -157,20 +135,6 @@ class LocalBlobStore:
             raise Corrupt(f"blob {digest} {problem}", blob=digest, problem=problem)
         return path
 
-    def before_storing(self, observer: Callable[[str], object]) -> None:
-        """Call `observer` with the digest of each blob before its file comes into place; see `on_stored`."""
-        self._before_storing.append(observer)
-
-    def on_stored(self, observer: Callable[[str], object]) -> None:
-        """Call `observer` with the digest of each blob that is stored from now on, whether it was there before or not.
-
-        From the thread that stores it, which must not have a unit of work open; what it raises is passed on.
-        """
-        self._observers.append(observer)
-
-    def on_transferred(self, call: Callable[[], object]) -> None:
-        """Do nothing: no blob is ever being transferred."""
-
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has; NotFound if there is none."""
         descriptor = self._open(digest)
@@ -183,20 +147,6 @@ class LocalBlobStore:
         """Return the size of every blob, -1 if its file is a link or has a second name."""
         return {file.name: _plain_size(file) for file in self._files()}
 
-    def discard_copy(self, digest: str) -> bool:  # noqa: ARG002 (there are no copies)
-        """Return False: the file is the blob itself."""
-        return False
-
-    def sign(self, digest: str, seconds: int) -> str | None:  # noqa: ARG002 (there are no URLs)
-        """Return None: the server alone reads the files."""
-        return None
-
-    def check_available(self) -> None:
-        """Do nothing: the disk is checked for the whole data directory."""
-
-    def close(self) -> None:
-        """Do nothing: no file is held open."""
-
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there; StorageFailed if it cannot be."""
         path = self._path(digest)
@@ -205,10 +155,6 @@ class LocalBlobStore:
             size = _size_of(path)
             self._durable.unlink(path)
             self.usage.settle(stored=-size)
-
-    def delete_now(self, digest: str) -> None:
-        """Do as `delete`, which does nothing in the background."""
-        self.delete(digest)
 
     def move_out(self, digest: str, target: Path) -> None:
         """Move the blob's file to `target`; StorageFailed if it cannot be moved."""
@@ -262,7 +208,7 @@ class LocalBlobStore:
         return open_plain_file_in(self._path(digest).parent, digest)
 
 
-class LocalBlobWriter(CountingWriter):
+class LocalBlobWriter(BlobWriter):
     """A blob on its way to the disk, under a temporary name until it is committed."""
 
     def __init__(self, store: LocalBlobStore, durable: Durable, path: Path) -> None:

@@ -1,8 +1,10 @@
-"""How many bytes a blob store holds, and how many it may."""
+"""Blob stores: bytes by digest, their writers, and how many bytes there are and may be."""
 
+import hashlib
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -77,144 +79,179 @@ def checked_digest(digest: str) -> str:
     return digest
 
 
-class BlobWriter(Protocol):
-    """Takes bytes as they come. Leave its context without `commit`, and nothing is left of them."""
+class BlobWriter(ABC):
+    """Takes bytes as they come. Leave its context without `commit`, and nothing is left of them.
+
+    Counts and hashes what is written; quota is reserved for it until it is stored or given up.
+    """
+
+    def __init__(self, usage: Usage) -> None:
+        self._usage = usage
+        self._hash = hashlib.sha256()
+        self._size = 0
+        self._reserved = 0
 
     @property
     def size(self) -> int:
         """How many bytes were written so far."""
-        ...
+        return self._size
 
     @property
     def digest(self) -> str:
         """The SHA-256 of what was written so far, in hexadecimal."""
-        ...
+        return self._hash.hexdigest()
 
+    @abstractmethod
     def write(self, data: bytes) -> None:
         """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
-        ...
 
+    @abstractmethod
     def commit(self) -> Blob:
         """Make what was written a blob that survives a power cut, and return it. To be called once, last.
 
         StorageFailed if that cannot be: then nothing is stored.
         """
-        ...
 
-    def __enter__(self) -> Self: ...
+    def _count(self, data: bytes) -> None:
+        """Count bytes that are to be written; StorageFull if there is no space for them."""
+        self._usage.reserve(len(data))
+        self._reserved += len(data)
+        self._size += len(data)
+        self._hash.update(data)
 
+    def _release(self) -> None:
+        self._usage.settle(reserved=self._reserved)
+        self._reserved = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None: ...
 
 
-def write_blob(writer: BlobWriter, content: bytes | BinaryIO) -> Blob:
-    """Store bytes, or all that is left in an open file, with a new writer."""
-    with writer:
-        if isinstance(content, bytes):
-            writer.write(content)
-        else:
-            while chunk := content.read(CHUNK_BYTES):
-                writer.write(chunk)
-        return writer.commit()
-
-
-class BlobStore(Protocol):
+class BlobStore(ABC):
     """Bytes by digest. NotFound if there is no such blob; to delete one that is not there is no error.
 
-    Where blobs are not files of this machine, all but `usage`, `prepare`, `delete` and `digests` may raise
-    StorageUnavailable: nothing was changed then.
+    Here is what a store does whose blobs are files of this machine. Where they are not, all but `usage`, `prepare`,
+    `delete` and `digests` may raise StorageUnavailable: nothing was changed then.
+
+    Attributes:
+        is_remote: whether blobs are elsewhere, and processes of this machine read copies of them.
+        usage: how many bytes the blobs have together, and may have.
+        cleared: how many unfinished files were found when it was opened.
     """
 
-    @property
-    def is_remote(self) -> bool:
-        """Whether blobs are elsewhere, and processes of this machine read copies of them."""
-        ...
+    is_remote = False
+    cleared = 0
 
-    @property
-    def usage(self) -> Usage:
-        """How many bytes the blobs have together, and may have."""
-        ...
+    def __init__(self, usage: Usage) -> None:
+        self.usage = usage
+        self._before_storing: list[Callable[[str], object]] = []
+        self._observers: list[Callable[[str], object]] = []
 
+    @abstractmethod
     def writer(self) -> BlobWriter:
         """Open a new blob for writing."""
-        ...
 
     def put(self, content: bytes | BinaryIO) -> Blob:
         """Store bytes, or all that is left in an open file."""
-        ...
+        with self.writer() as writer:
+            if isinstance(content, bytes):
+                writer.write(content)
+            else:
+                while chunk := content.read(CHUNK_BYTES):
+                    writer.write(chunk)
+            return writer.commit()
 
+    @abstractmethod
     def adopt(self, path: Path) -> Blob:
         """Move a finished local file in: afterwards it is a blob, and gone from `path`.
 
         Made by this server's own processes, on the file system of the store, and not open for writing any more.
         StorageFull if there is no space for it, when it stays where it is; StorageFailed if it cannot be stored.
         """
-        ...
 
     def adopt_soon(self, path: Path) -> Blob:
         """Do as `adopt`, and raise TransferPending where that takes long: repeat the call to learn how it ended."""
-        ...
+        return self.adopt(path)
 
-    def send_ahead(self, paths: Iterable[Path]) -> None:
+    def send_ahead(self, paths: Iterable[Path]) -> None:  # noqa: B027 (nothing to do where files are here)
         """Begin to store finished local files that are adopted next, so that they travel together."""
-        ...
 
-    def prepare(self, digests: Iterable[str]) -> bool:
+    def prepare(self, digests: Iterable[str]) -> bool:  # noqa: ARG002 (the files are here)
         """Copy blobs to this machine in the background; return whether all have arrived.
 
         What prevented an earlier copy is raised once: StorageUnavailable, StorageFull or StorageFailed. A blob that is
         missing or damaged is not waited for: `verified_path` says what is wrong.
         """
-        ...
+        return True
 
+    @abstractmethod
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; the caller closes it."""
-        ...
 
+    @abstractmethod
     def local_path(self, digest: str) -> Path:
         """Return where a process of this machine finds the blob's bytes, for reading or mapping only."""
-        ...
 
+    @abstractmethod
     def verified_path(self, digest: str) -> Path:
         """Return the path as `local_path` does, once the file is known to hold the blob's bytes.
 
         The file is read as a whole, unless this process has done so since it was last changed. Corrupt if it is missing
         or holds other bytes.
         """
-        ...
 
-    def discard_copy(self, digest: str) -> bool:
+    def before_storing(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the digest of each blob before it comes into place; see `on_stored`."""
+        self._before_storing.append(observer)
+
+    def on_stored(self, observer: Callable[[str], object]) -> None:
+        """Call `observer` with the digest of each blob that is stored from now on, whether it was there before or not.
+
+        From the thread that stores it, which must not have a unit of work open; what it raises is passed on.
+        """
+        self._observers.append(observer)
+
+    def on_transferred(self, call: Callable[[], object]) -> None:  # noqa: B027 (nothing to do where files are here)
+        """Call this whenever a background transfer has ended."""
+
+    def discard_copy(self, digest: str) -> bool:  # noqa: ARG002 (there are no copies)
         """Delete the copy of a blob that a process has found to be damaged; False if there are no copies."""
-        ...
+        return False
 
+    @abstractmethod
     def size(self, digest: str) -> int:
         """Return how many bytes the blob has."""
-        ...
 
+    @abstractmethod
     def sizes(self) -> Mapping[str, int]:
         """Return the size of every blob in bytes; of one that has no plain file, -1."""
-        ...
 
-    def sign(self, digest: str, seconds: int) -> str | None:
+    def sign(self, digest: str, seconds: int) -> str | None:  # noqa: ARG002 (the server alone reads files)
         """Return a URL from which anyone can read the blob for `seconds`; None if the store has no such URLs."""
-        ...
+        return None
 
-    def check_available(self) -> None:
+    def check_available(self) -> None:  # noqa: B027 (nothing to do where files are here)
         """StorageUnavailable if the place of the blobs does not answer now."""
-        ...
 
+    def close(self) -> None:  # noqa: B027 (nothing to do where files are here)
+        """Cancel what is done in the background; callers that wait for it repeat it later."""
+
+    @abstractmethod
     def delete(self, digest: str) -> None:
         """Delete the blob, if it is there. Readers that have it open can read on."""
-        ...
 
     def delete_now(self, digest: str) -> None:
         """Delete the blob, if it is there, before this returns; `delete` may do it in the background."""
-        ...
+        self.delete(digest)
 
+    @abstractmethod
     def digests(self) -> Iterator[str]:
         """Yield the digest of every blob, in no order."""
-        ...
 
 
 class MovableBlobs(Protocol):

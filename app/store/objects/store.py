@@ -19,7 +19,7 @@ from typing import BinaryIO, cast
 
 from app.domain.errors import ApiError, Corrupt, NotFound, StorageUnavailable, TransferPending
 from app.store.blobs.plain_files import open_plain_file
-from app.store.blobs.store import CHUNK_BYTES, Blob, Usage, checked_digest, write_blob
+from app.store.blobs.store import CHUNK_BYTES, Blob, BlobStore, Usage, checked_digest
 from app.store.objects.cache import BlobCache
 from app.store.objects.client import ObjectClient
 from app.store.objects.deletions import Deletions
@@ -52,7 +52,7 @@ class _Upload:
     deleted: set[str] = field(default_factory=set)
 
 
-class ObjectBlobStore:
+class ObjectBlobStore(BlobStore):
     """The blobs of one prefix. From any thread."""
 
     is_remote = True
@@ -70,12 +70,9 @@ class ObjectBlobStore:
         self._fetches: dict[str, Future[Path]] = {}
         self._failed: dict[str, ApiError] = {}
         self._damaged: dict[str, tuple[Corrupt, float]] = {}
-        self._before_storing: list[Callable[[str], object]] = []
-        self._observers: list[Callable[[str], object]] = []
         self._on_transferred: Callable[[], object] = lambda: None
         self._sizes = {digest_of(entry.key): entry.size for entry in list_blobs(client)}
-        self.cleared = 0
-        self.usage = Usage(sum(self._sizes.values()), quota_bytes)
+        super().__init__(Usage(sum(self._sizes.values()), quota_bytes))
 
     def close(self) -> None:
         """Cancel transfers and deletions; callers that wait for one repeat it later."""
@@ -85,14 +82,6 @@ class ObjectBlobStore:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._prober.shutdown(wait=False, cancel_futures=True)
 
-    def before_storing(self, observer: Callable[[str], object]) -> None:
-        """Call `observer` with the digest of each blob before it is looked for or sent; see `on_stored`."""
-        self._before_storing.append(observer)
-
-    def on_stored(self, observer: Callable[[str], object]) -> None:
-        """Call `observer` with the digest of each blob that is stored from now on."""
-        self._observers.append(observer)
-
     def on_transferred(self, call: Callable[[], object]) -> None:
         """Call this whenever a background transfer has ended."""
         self._on_transferred = call
@@ -100,10 +89,6 @@ class ObjectBlobStore:
     def writer(self) -> ObjectBlobWriter:
         """Open a new blob for writing."""
         return ObjectBlobWriter(self._cache, self.usage, self._store_written)
-
-    def put(self, content: bytes | BinaryIO) -> Blob:
-        """Store bytes, or all that is left in an open file."""
-        return write_blob(self.writer(), content)
 
     def adopt(self, path: Path) -> Blob:
         """Store a finished local file, which becomes the copy; see `BlobStore.adopt`."""

@@ -7,12 +7,11 @@ from pathlib import Path
 from types import TracebackType
 
 from app.domain.errors import storage_faults
-from app.store.blobs.store import Blob, Usage
-from app.store.blobs.writer import CountingWriter
+from app.store.blobs.store import Blob, BlobWriter, Usage
 from app.store.objects.cache import BlobCache
 
 
-class ObjectBlobWriter(CountingWriter):
+class ObjectBlobWriter(BlobWriter):
     """A blob that is being written: a local file until it is committed."""
 
     def __init__(self, cache: BlobCache, usage: Usage, store: Callable[[Path, Blob], object]) -> None:
