@@ -6,13 +6,14 @@ behind; random kills miss the narrow ones.
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 import signal
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self
 
 _fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has it
 
@@ -138,3 +139,31 @@ class DurableFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Writable(Protocol):
+    """An object that bytes are written to."""
+
+    def write(self, data: bytes, /) -> object:
+        """Write all of `data`."""
+        ...
+
+
+class HashingWriter:
+    """Passes bytes on to a file and computes their digest."""
+
+    def __init__(self, file: Writable) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of what was written so far, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    def write(self, data: Any) -> object:
+        """Write all of `data`."""
+        self._hash.update(data)
+        self.size += len(data)
+        return self._file.write(data)

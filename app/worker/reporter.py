@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from app.domain.errors import StorageFull, storage_faults
 from app.domain.fit import WAITS_FOR_STORAGE
 from app.domain.frames import to_line
 from app.domain.messages import About, CheckpointWritten, GradientWritten, Heartbeat, Log, Message, MetricRows, Phase
-from app.system.durable import Durable, DurableFile
+from app.system.durable import Durable, HashingWriter
 from app.worker.checkpoint_scheduler import PendingCheckpoint
 from app.worker.control import EXIT_SERVER_GONE
 
@@ -33,7 +33,7 @@ def write_gradient(durable: Durable, gradient: engine.CapturedGradient, path: Pa
     partial = path.with_suffix(".partial")
     with storage_faults("a captured gradient"), removed_on_error(partial):
         with durable.create(partial) as file:
-            hashed = _HashingWriter(file)
+            hashed = HashingWriter(file)
             np.lib.format.write_array(hashed, array, allow_pickle=False)
             file.sync()
         durable.rename(partial, path)
@@ -57,24 +57,6 @@ def removed_on_error(path: Path) -> Iterator[None]:
         with suppress(OSError):
             path.unlink()
         raise
-
-
-class _HashingWriter:
-    """Passes bytes on to a file and computes their digest."""
-
-    def __init__(self, file: DurableFile) -> None:
-        self._file = file
-        self._hash = hashlib.sha256()
-        self.size = 0
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-    def write(self, data: Any) -> int:
-        self._hash.update(data)
-        self.size += len(data)
-        return self._file.write(data)
 
 
 ROWS_SECONDS = 0.05

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from app.domain.errors import BadMessage
 from app.runner.port import ExitReason
@@ -180,25 +180,7 @@ Order = Start | StartReplicas | StartSession | Adopt | Send | Kill | Acknowledge
 Event = Connected | Refused | Found | Reported | Ended
 
 _KINDS: Mapping[str, type[Any]] = MappingProxyType(
-    {
-        kind.__name__.lower(): kind
-        for kind in (
-            Connect,
-            Start,
-            StartReplicas,
-            StartSession,
-            Adopt,
-            Send,
-            Kill,
-            Acknowledge,
-            Release,
-            Connected,
-            Refused,
-            Found,
-            Reported,
-            Ended,
-        )
-    }
+    {kind.__name__.lower(): kind for kind in (Connect, *get_args(Order), *get_args(Event))}
 )
 
 StopKind = Literal["cancel", "drain"]

@@ -1,33 +1,25 @@
 """Session backends: the handlers of each kind of session, snapshot and restore, and what they have in common."""
 
-import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 import engine
 from app.domain.documents import SAFETENSORS, finite_part
 from app.domain.errors import NotFound
+from app.domain.messages import SessionAssignment
 from app.ingest.encoding import profile_document, row_losses_document, trace_document
-
-Array = NDArray[Any]
+from app.system.durable import HashingWriter, Writable
+from app.worker.session.rows import Array, DatasetRows
 
 Durability = Literal["log", "snapshot"]
 """How the effect of a handler survives the process: its step is logged and replayed, or, where a replay would need
 files of the server, a snapshot is written right after it.
 """
-
-
-class Writable(Protocol):
-    """An object that bytes are written to."""
-
-    def write(self, data: bytes, /) -> object:
-        """Write all of `data`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +70,33 @@ class Handler:
     durability: Durability | None = None
 
 
-class SessionBackend(Protocol):
-    """The arrays and handlers of a session. One call at a time."""
+class SessionBackend(ABC):
+    """The arrays and handlers of a session. One call at a time.
+
+    Attributes:
+        handlers: the handlers by verb; "batch" and "operation" are handled by the session itself.
+    """
+
+    handlers: Mapping[str, Handler]
+    _session: engine.Session | engine.StaticSession
+
+    def __init__(self, assignment: SessionAssignment) -> None:
+        request = assignment.request
+        self._saved = frozenset(assignment.saved)
+        self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
 
     @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """The handlers by verb; "batch" and "operation" are handled by the session itself."""
-        ...
-
-    @property
+    @abstractmethod
     def standing(self) -> dict[str, Any]:
         """The position: `step` (of the optimizer), `passes`, and `tapes`, the number of tapes."""
-        ...
 
     @property
     def has_transient_state(self) -> bool:
         """Whether there is state that no snapshot contains and a replay recreates, tapes for instance."""
-        ...
+        return False
 
-    def discard_transient(self) -> None:
+    def discard_transient(self) -> None:  # noqa: B027 (most have none)
         """Discard the state that no snapshot contains, after its maximum age."""
-        ...
 
     def attach(
         self,
@@ -111,19 +109,19 @@ class SessionBackend(Protocol):
 
         `classes` are those of the model by input, if the dataset has added some.
         """
-        ...
+        self._rows.attach(dataset, columns, names, classes)
 
+    @abstractmethod
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
         """Initialise a new session from a checkpoint.
 
         Raises:
             EngineError: it does not fit the session.
         """
-        ...
 
     def snapshot(self, file: Writable) -> None:
         """Write all state that later steps depend on, except transient state."""
-        ...
+        self._session.snapshot().write(file)
 
     def restore(self, path: Path) -> Mapping[str, Any]:
         """Restore a snapshot, and return the fingerprint of the numerics that computed it.
@@ -131,43 +129,28 @@ class SessionBackend(Protocol):
         Raises:
             EngineError: it is damaged.
         """
-        ...
+        checkpoint = engine.Checkpoint.load(path)
+        self._session.restore(checkpoint)
+        fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
+        return fingerprint
 
 
 def export_checkpoint(call: Call, checkpoint: Callable[[], engine.Checkpoint], fields: dict[str, Any]) -> Result:
     """Write a checkpoint for the server to import, and reply with `fields`, its digest and its size."""
-    summed = _HashingWriter()
+    document = {**fields}
 
     def write(file: Writable) -> None:
-        summed.file = file
-        checkpoint().write(summed)
+        hashed = HashingWriter(file)
+        checkpoint().write(hashed)
+        document.update(digest=hashed.digest, size_bytes=hashed.size)
 
     name = call.export_file(write)
-    return Result({**fields, "digest": summed.digest, "size_bytes": summed.size}, name)
+    return Result(document, name)
 
 
 def with_classes(checkpoint: engine.Checkpoint, classes: Mapping[str, engine.ClassEncoding]) -> engine.Checkpoint:
     """Return a checkpoint whose meta holds the class names of the model by input."""
     return replace(checkpoint, meta=engine.meta_with_classes(checkpoint.meta, classes))
-
-
-class _HashingWriter:
-    """Writes bytes to a file and computes their digest."""
-
-    file: Writable
-
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-        self.size = 0
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-    def write(self, data: bytes) -> object:
-        self._hash.update(data)
-        self.size += len(data)
-        return self.file.write(data)
 
 
 TOP_ROWS = 10

@@ -12,7 +12,7 @@ from app.domain.documents import JSON, NPY, SAFETENSORS, nonfinite_name
 from app.domain.errors import ApiError
 from app.ingest.encoding import json_body, npy_body, safetensors_body, tensor_document
 from app.service.resources.engine_documents import engine_faults
-from app.worker.session.backend import Array
+from app.worker.session.rows import Array
 
 SINGLE_ARRAY = "tensor"
 """The name in safetensors of an array that is the whole answer."""

@@ -8,13 +8,15 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import engine
 from app.domain.column_labels import with_identifiers
 from app.domain.errors import DatasetCorrupt, Finding, Invalid
 from app.service.resources.engine_documents import engine_faults
 from app.worker.columns import MappedColumns, check_file, recode
-from app.worker.session.backend import Array
+
+Array = NDArray[Any]
 
 MAX_COLUMNS = 1024
 """Columns that stay mapped."""

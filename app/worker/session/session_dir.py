@@ -11,8 +11,7 @@ from zlib import crc32
 from app.domain.errors import storage_faults
 from app.system.attempt_lock import NAME as LOCK
 from app.system.attempt_lock import AttemptLock, is_claimed_after
-from app.system.durable import Durable, DurableFile
-from app.worker.session.backend import Writable
+from app.system.durable import Durable, DurableFile, Writable
 from app.worker.session.wal import DamagedLog, Record, WriteAheadLog, read_records, to_record
 
 SNAPSHOT = "snapshot-{}.safetensors"

@@ -14,17 +14,16 @@ from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.memory import memory_left
 from app.service.sessions.admission import build_static_session, read_threadpool_params
 from app.worker.session.backend import (
-    Array,
     Arrays,
     Call,
     Handler,
     Result,
-    Writable,
+    SessionBackend,
     export_checkpoint,
     view_arrays,
     with_classes,
 )
-from app.worker.session.rows import DatasetRows
+from app.worker.session.rows import Array, DatasetRows
 from app.worker.session.static_graphs import (
     GraphBuilding,
     GraphInspection,
@@ -154,15 +153,18 @@ class Computation:
         }
 
 
-class StaticBackend:
-    """Graphs, their tensors and a thread pool (a `SessionBackend`)."""
+class StaticBackend(SessionBackend):
+    """Graphs, their tensors and a thread pool. There is no transient state.
+
+    A snapshot holds graphs, tensors, gradient accumulators, results, and the thread pool's parameters.
+    """
+
+    _session: engine.StaticSession
 
     def __init__(self, assignment: SessionAssignment, _: Runtime) -> None:
         """Make a context with the tensors of the definition, and an empty graph."""
-        request = assignment.request
-        self._saved = frozenset(assignment.saved)
-        self._session = build_static_session(engine.parse_graph(assignment.definition), request)
-        self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
+        super().__init__(assignment)
+        self._session = build_static_session(engine.parse_graph(assignment.definition), assignment.request)
         building, computing = GraphBuilding(self._session), Computation(self._session, self._rows)
         own = {
             "save": Handler(self._save, "log"),
@@ -181,38 +183,9 @@ class StaticBackend:
         """How many computations there have been. There is no optimizer that steps, and there are no tapes."""
         return {"step": 0, "passes": self._session.computations, "tapes": 0}
 
-    @property
-    def has_transient_state(self) -> bool:
-        """Nothing: all is in a snapshot."""
-        return False
-
-    def discard_transient(self) -> None:
-        """Do nothing: there is no transient state."""
-
-    def attach(
-        self,
-        dataset: str,
-        columns: Mapping[str, list[str]],
-        names: Mapping[str, list[str]] | None = None,
-        classes: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Attach a dataset whose rows steps can use."""
-        self._rows.attach(dataset, columns, names, classes)
-
     def start_from(self, path: Path, *, parameters_only: bool) -> None:  # noqa: ARG002 (there is nothing else)
         """Begin with parameters and buffers of a checkpoint."""
         self._session.load(engine.Checkpoint.load(path))
-
-    def snapshot(self, file: Writable) -> None:
-        """Write graphs, tensors, gradient accumulators, results, and the thread pool's parameters."""
-        self._session.snapshot().write(file)
-
-    def restore(self, path: Path) -> Mapping[str, Any]:
-        """Restore a snapshot."""
-        checkpoint = engine.Checkpoint.load(path)
-        self._session.restore(checkpoint)
-        fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
-        return fingerprint
 
     @property
     def _parameters(self) -> Mapping[str, Array]:

@@ -10,7 +10,8 @@ import engine
 from app.domain.documents import escape
 from app.domain.errors import Conflict, Finding, Invalid, NotFound
 from app.service.resources.engine_documents import engine_faults, invalid
-from app.worker.session.backend import Array, Call, Durability, Handler, Result
+from app.worker.session.backend import Call, Durability, Handler, Result
+from app.worker.session.rows import Array
 
 MAIN = "main"
 

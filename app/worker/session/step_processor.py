@@ -11,8 +11,9 @@ import engine
 from app.domain.errors import ApiError, Conflict, NotFound, StorageFailed, StorageFull
 from app.domain.frames import Step, StepAccepted, StepReply
 from app.worker.frame_channel import FrameChannel
-from app.worker.session.backend import Array, Handler, SessionBackend
+from app.worker.session.backend import Handler, SessionBackend
 from app.worker.session.replies import POISON_REQUEST, encode_answer, encode_error
+from app.worker.session.rows import Array
 from app.worker.session.session_dir import SessionDir
 from app.worker.session.step_log import CachedReply, StepLog, digest_step
 from app.worker.session.steps import (

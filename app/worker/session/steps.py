@@ -14,7 +14,8 @@ from app.domain.frames import Step, StepReply
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding import safetensors_body
 from app.ingest.limits import IngestLimits
-from app.worker.session.backend import Array, Call, Handler, Result
+from app.worker.session.backend import Call, Handler, Result
+from app.worker.session.rows import Array
 from app.worker.session.session_dir import SessionDir
 
 MAX_EARLY_STEPS = 256

@@ -16,8 +16,16 @@ from app.domain.errors import Finding, Gone, Invalid, NotFound
 from app.domain.messages import SessionAssignment
 from app.domain.runtime import Runtime
 from app.service.resources.engine_documents import engine_faults
-from app.worker.session.backend import Call, Handler, Result, StepDiagnostics, Writable, export_checkpoint, with_classes
-from app.worker.session.rows import DatasetRows, Preprocess
+from app.worker.session.backend import (
+    Call,
+    Handler,
+    Result,
+    SessionBackend,
+    StepDiagnostics,
+    export_checkpoint,
+    with_classes,
+)
+from app.worker.session.rows import Preprocess
 
 MAX_TAPES = 16
 MAX_TAPE_BYTES = 256 * 1024**2
@@ -72,12 +80,17 @@ class _HasDtype(Protocol):
     def dtype(self) -> np.dtype[Any]: ...
 
 
-class TrainingBackend:
-    """A model in training (a `SessionBackend`)."""
+class TrainingBackend(SessionBackend):
+    """A model in training. Its transient state is the tapes.
+
+    A snapshot holds parameters, buffers, optimizer state, gradients and counters.
+    """
+
+    _session: engine.Session
 
     def __init__(self, assignment: SessionAssignment, runtime: Runtime) -> None:
+        super().__init__(assignment)
         request = assignment.request
-        self._saved = frozenset(assignment.saved)
         self._session = engine.Session(
             engine.parse_graph(assignment.definition),
             request["optimizer"],
@@ -86,7 +99,6 @@ class TrainingBackend:
             clip=request["clip"],
             execution=engine.Execution(runtime.executor, runtime.threads),
         )
-        self._rows = DatasetRows(request["dataset"], request["feeds"] or {}, request.get("classes"))
         self._inputs = tuple(self._session.definition.inputs)
         self._tapes = Tapes()
         reading = StepDiagnostics(self._session)
@@ -129,30 +141,9 @@ class TrainingBackend:
         """Discard the tapes."""
         self._tapes.clear()
 
-    def attach(
-        self,
-        dataset: str,
-        columns: Mapping[str, list[str]],
-        names: Mapping[str, list[str]] | None = None,
-        classes: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Make the rows of a dataset available."""
-        self._rows.attach(dataset, columns, names, classes)
-
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
         """Initialise from a checkpoint of a fit or of a session."""
         self._session.restore(engine.Checkpoint.load(path), optimizer=not parameters_only)
-
-    def snapshot(self, file: Writable) -> None:
-        """Write parameters, buffers, optimizer state, gradients and counters."""
-        self._session.snapshot().write(file)
-
-    def restore(self, path: Path) -> Mapping[str, Any]:
-        """Restore a snapshot."""
-        checkpoint = engine.Checkpoint.load(path)
-        self._session.restore(checkpoint)
-        fingerprint: Mapping[str, Any] = checkpoint.meta["fingerprint"]
-        return fingerprint
 
     def _read_inputs(
         self, call: Call, names: tuple[str, ...] | None = None, needed: tuple[str, ...] | None = None

@@ -16,8 +16,9 @@ import engine
 from app.domain.errors import ApiError
 from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_left
+from app.system.durable import Writable
 from app.worker.session import static_backend as static_computing
-from app.worker.session.backend import Call, Writable
+from app.worker.session.backend import Call
 from app.worker.session.replies import encode_answer, encode_error
 from app.worker.session.static_backend import StaticBackend
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from app.domain.frames import Head, Step, StepReply
-from app.system.durable import Durable
+from app.system.durable import Durable, Writable
 from app.worker.session import step_log
-from app.worker.session.backend import Call, Handler, Result, Writable
+from app.worker.session.backend import Call, Handler, Result, SessionBackend
 from app.worker.session.recovery import recover
 from app.worker.session.session_dir import SessionDir
 from app.worker.session.step_processor import RestartRequired, StepProcessor
@@ -30,12 +30,13 @@ class Disk(Durable):
             raise OSError(self.error, "set to fail")
 
 
-class Counter:
+class Counter(SessionBackend):
     """A bench that counts: `add` by one, `break` by half and then fails."""
+
+    has_transient_state = False
 
     def __init__(self) -> None:
         self.count = 0.0
-        self.has_transient_state = False
         self.discarded = 0
         self.handlers = {
             "add": Handler(self._add, "log"),
@@ -67,9 +68,6 @@ class Counter:
     def discard_transient(self) -> None:
         self.discarded += self.has_transient_state
         self.has_transient_state = False
-
-    def attach(self, dataset: str, columns: Any) -> None:
-        pass
 
     def start_from(self, path: Path, *, parameters_only: bool) -> None:
         pass
