@@ -1,6 +1,5 @@
 """Where administrators work: at a running server, or, while none runs, in its data directory."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +9,12 @@ import typer
 
 from adjoint_client import Client, ServerError
 from app.cli.connection import connect
+from app.cli.output import refused
 
 if TYPE_CHECKING:
     from app.cli.data_directory import DataDirectory
 
 UNAUTHORIZED = 401
-REFUSED = 2
-"""Exit status where the data directory could not be used as asked."""
-
 ServerOption = Annotated[
     str | None,
     typer.Option("--url", envvar="ADJOINT_URL", help="Address of the running server; without it, --data-dir is used."),
@@ -74,11 +71,9 @@ def offline(data_dir: Path) -> Iterator["DataDirectory"]:
             yield local
     except ApiError as error:
         hint = "; or give its --url, to speak with that server" if isinstance(error, DataDirectoryInUse) else ""
-        sys.stderr.write(f"adjoint: {error.detail}{hint}\n")
-        raise typer.Exit(REFUSED) from error
+        raise refused(f"{error.detail}{hint}") from error
     except OSError as error:
-        sys.stderr.write(f"adjoint: cannot use the data directory {data_dir} ({error.strerror or error})\n")
-        raise typer.Exit(REFUSED) from error
+        raise refused(f"cannot use the data directory {data_dir} ({error.strerror or error})") from error
 
 
 @contextmanager

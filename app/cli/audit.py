@@ -8,6 +8,7 @@ import typer
 
 from app.cli.administration import DEFAULT_DATA_DIR, DataOption, ServerOption, administration
 from app.cli.connection import KeyFileOption
+from app.cli.output import refused
 from app.domain.audit import AuditRecord, TrailBroken, examined
 from app.domain.clock import read_rfc3339
 
@@ -38,8 +39,7 @@ def verify(url: ServerOption = None, key_file: KeyFileOption = None, data_dir: D
             if not found.accounted and not url:
                 raise TrailBroken(found.first - 1, "it is missing, and no entry says that it was deleted")
         except TrailBroken as error:
-            sys.stderr.write(f"adjoint: the audit trail was tampered with: {error}\n")
-            raise typer.Exit(BROKEN) from error
+            raise refused(f"the audit trail was tampered with: {error}", BROKEN) from error
     sys.stdout.write(f"{found.count} entries, unbroken; the last one is {found.hash}\n")
     if found.first > 1:
         where = "were deleted, as an entry says" if found.accounted else "are in files: see to them with --data-dir"

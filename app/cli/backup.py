@@ -1,6 +1,5 @@
 """`adjoint backup` and `adjoint restore`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +7,7 @@ import typer
 from rich.console import Console
 
 from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
+from app.cli.output import refused
 
 
 def backup(
@@ -29,10 +29,6 @@ def backup(
     Console().print(f"{file}: {counts}; {size} bytes", highlight=False, soft_wrap=True)
 
 
-REFUSED = 2
-"""Exit status where nothing was restored."""
-
-
 def restore(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="What `backup` wrote.")],
     data_dir: Annotated[
@@ -49,8 +45,7 @@ def restore(
     try:
         manifest = restored(file, data_dir)
     except NotRestored as error:
-        sys.stderr.write(f"adjoint: {error}\n")
-        raise typer.Exit(REFUSED) from error
+        raise refused(error) from error
     Console().print(
         f"{data_dir}: restored as of {manifest.made_at}; start it with: adjoint serve --data-dir {data_dir}",
         highlight=False,

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.output import JsonOption, print_json, print_lines, terminal_width
+from app.cli.output import FAILED, JsonOption, print_json, print_lines, refused, terminal_width
 from app.cli.terminal.table import Column, table_lines
 
 Entry = Mapping[str, Any]
@@ -28,8 +28,7 @@ def ops(name: NameArgument = None, as_json: JsonOption = False) -> None:
     try:
         entry = engine.op_entry(name)
     except engine.UnknownName as error:
-        sys.stderr.write(f"adjoint: {error}\n")
-        raise typer.Exit(1) from error
+        raise refused(error, FAILED) from error
     _show(entry, _description(entry), as_json)
 
 
@@ -55,8 +54,7 @@ def _list_or_show(entries: Sequence[Entry], what: str, kind: str | None, as_json
     if kind not in known:
         near = get_close_matches(kind, known, n=3)
         hint = f"did you mean {' or '.join(near)}" if near else f"`adjoint {what}s` lists them"
-        sys.stderr.write(f"adjoint: there is no {what} {kind!r}; {hint}\n")
-        raise typer.Exit(1)
+        raise refused(f"there is no {what} {kind!r}; {hint}", FAILED)
     entry = known[kind]
     options = [f"  {attr['name']}: {attr['type']}{_default(attr)}" for attr in entry["attrs"]]
     _show(entry, "\n".join([kind, "", entry["doc"], *(["", *options] if options else [])]), as_json)

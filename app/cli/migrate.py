@@ -8,8 +8,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-REFUSED = 2
-"""Exit status where what was to be moved stays where it is."""
+from app.cli.output import refused
 
 
 def migrate(
@@ -29,8 +28,7 @@ def migrate(
             task = progress.add_task("files", total=None)
             moved = move(data_dir, lambda count, _size: progress.update(task, completed=count))
     except NotMigrated as error:
-        sys.stderr.write(f"adjoint: {error}\n")
-        raise typer.Exit(REFUSED) from error
+        raise refused(error) from error
     parts = []
     names = []
     if moved.rows is not None:

@@ -14,7 +14,7 @@ from app.cli.terminal.table import printable
 FAILED = 1
 """Exit status where the server refused something."""
 REFUSED = 2
-"""Exit status where nothing was attempted, as for wrong arguments."""
+"""Exit status where nothing was attempted, as for wrong arguments or a data directory that cannot be used."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -35,6 +35,12 @@ def note(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
+def refused(why: object, status: int = REFUSED) -> typer.Exit:
+    """Write why a command does not do what was asked, and return the exit to raise."""
+    note(f"adjoint: {why}")
+    return typer.Exit(status)
+
+
 def terminal_width() -> int | None:
     """Return the width that tables must fit, None where the output is no terminal; COLUMNS sets it."""
     if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
@@ -45,6 +51,5 @@ def terminal_width() -> int | None:
 def confirm(what: str) -> None:
     """Ask whether to continue; exit if not, or without a terminal to ask on."""
     if not sys.stdin.isatty():
-        sys.stderr.write(f"adjoint: {what}; give --yes to agree\n")
-        raise typer.Exit(REFUSED)
+        raise refused(f"{what}; give --yes to agree")
     typer.confirm(f"{what[0].upper()}{what[1:]}. Go on?", abort=True, err=True)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from app.cli.administration import DEFAULT_DATA_DIR
+from app.cli.output import refused
 
 if TYPE_CHECKING:
     from app.cli.verification import Report
 
 DAMAGED = 1
 """Exit status where something is damaged or missing."""
-REFUSED = 2
-"""Exit status where the folder could not be looked at."""
 
 MEGABYTE = 1e6
 
@@ -38,8 +37,7 @@ def verify(
     try:
         report = verify_directory(data_dir)
     except OSError as error:
-        sys.stderr.write(f"adjoint: cannot read the data directory {data_dir} ({error.strerror or error})\n")
-        raise typer.Exit(REFUSED) from error
+        raise refused(f"cannot read the data directory {data_dir} ({error.strerror or error})") from error
     if as_json:
         sys.stdout.write(json.dumps({"ok": not report.findings, **asdict(report)}) + "\n")
     else:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.administration import REFUSED
 from app.cli.audit import BROKEN
 from app.cli.commands import run
+from app.cli.output import REFUSED
 from app.store.database import FILE_NAME
 from tests.support.server import StartServer
 

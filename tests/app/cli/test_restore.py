@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 import engine
-from app.cli.backup import REFUSED
 from app.cli.commands import run
+from app.cli.output import REFUSED
 from app.domain.audit import Act
 from app.service.admin.audit import AUDIT, AuditFiles, AuditLimits, AuditRotation
 from app.store.blobs.local import LocalBlobStore
