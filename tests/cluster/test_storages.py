@@ -23,7 +23,7 @@ from tests.app.test_storage import ROWS, created
 from tests.cluster.test_object_storage import STEPS, ended, eventually, run_server, stored
 from tests.support import azure_storage, google_storage, seaweed
 from tests.support.azure_storage import AzureStorage
-from tests.support.cloud_storage import serving_storage
+from tests.support.cloud_storage import Refused, Request, Response, serving_storage
 from tests.support.google_storage import GoogleStorage
 from tests.support.server import StartServer
 
@@ -157,6 +157,23 @@ def test_credentials_that_sign_no_urls_are_found_at_the_start(client: ObjectClie
     check_usable(client)
     with pytest.raises(BlobStorageUnusable, match="does not let the server sign a URL"):
         check_usable(client, 60)
+
+
+def test_credentials_that_may_only_read_are_found_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed (extra `cluster`)")
+
+    class ReadOnly(GoogleStorage):
+        def answer(self, request: Request) -> Response:
+            if request.method == "PUT":
+                raise Refused(403, "AccessDenied")
+            return super().answer(request)
+
+    for name, value in google_storage.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with serving_storage(ReadOnly()) as served:
+        client = ObjectClient(read_address(f"gs://blobs/tests?endpoint={served.url}"))
+        with pytest.raises(BlobStorageUnusable, match="write probe: the credentials do not permit it"):
+            check_usable(client)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ up by its transaction id, so that it is neither acknowledged nor repeated by mis
 
 import logging
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -70,11 +71,14 @@ class PostgresOptions:
         """The URL with the defaults of the parameters that it leaves out; DatabaseUnusable if it is none."""
         try:
             url = make_url(self.url)
-        except ArgumentError:
+        except (ArgumentError, ValueError):
+            url = None
+        # What follows a second @ belongs to the password, and what stands before it must not be taken for the host.
+        if url is None or "@" in (url.host or ""):
             raise DatabaseUnusable(
                 "ADJOINT_DATABASE_URL is no URL; write it as postgresql+psycopg://user:password@host:5432/database, "
-                "with %-escapes in the password"
-            ) from None
+                "with %-escapes in the password (%40 for @)"
+            )
         missing = {name: value for name, value in _PARAMETERS.items() if name not in url.query}
         if self.server is not None:
             missing["application_name"] = application_name(self.server)
@@ -259,11 +263,26 @@ def _named_at_start(options: PostgresOptions) -> Iterator[None]:
         raise DatabaseUnusable(f"{options.name} cannot be used: {reason_of(error.orig)}; {_advice(error)}") from None
 
 
+_ADVICE = (
+    (
+        re.compile(r"^28|authentication failed|role .* does not exist"),
+        "check the user and the password in ADJOINT_DATABASE_URL",
+    ),
+    (
+        re.compile(r"^3D000|database .* does not exist"),
+        "create the database, or name another one in ADJOINT_DATABASE_URL",
+    ),
+    (
+        re.compile(r"^42501"),
+        "grant its user the rights on all tables, or name the user who owns them in ADJOINT_DATABASE_URL",
+    ),
+    (re.compile(r"^53300|too many (connections|clients)"), "close other connections, or raise the limit"),
+    (re.compile(r"SSL|certificate|sslmode|connection option"), "correct the parameters of ADJOINT_DATABASE_URL"),
+)
+"""Advice by what PostgreSQL says: its code, which failed connections do not have, and its text."""
+
+
 def _advice(error: Any) -> str:
-    state: str = getattr(error.orig, "sqlstate", None) or ""
-    text = str(error.orig)
-    if state.startswith("28") or "authentication failed" in text:
-        return "check the user and the password in ADJOINT_DATABASE_URL"
-    if state == "3D000" or ("database" in text and "does not exist" in text):
-        return "create the database, or name another one in ADJOINT_DATABASE_URL"
-    return "start it, or correct ADJOINT_DATABASE_URL"
+    said = f"{getattr(error.orig, 'sqlstate', None) or ''} {error.orig}"
+    found = (advice for pattern, advice in _ADVICE if pattern.search(said))
+    return next(found, "start it, or correct ADJOINT_DATABASE_URL")

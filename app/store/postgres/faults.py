@@ -67,8 +67,9 @@ def is_lost(error: DBAPIError) -> bool:
 
 
 def reason_of(error: BaseException | None) -> str:
-    """Return what the driver says in one line. It names hosts and roles, never a password."""
-    return " ".join(str(error).split())
+    """Return what the driver says in one line, without the statement. It names hosts and roles, never a password."""
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    return " ".join((primary or str(error)).split())
 
 
 def _named(error: DBAPIError) -> ApiError | None:

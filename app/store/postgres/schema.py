@@ -7,6 +7,7 @@ from app.domain.errors import DatabaseUnusable
 from app.store.migrations import HEAD
 from app.store.postgres.faults import reason_of
 from app.store.schema import migrate, read_revision
+from app.store.tables import metadata
 
 VERSION_MIN = (14, 0)
 MIGRATING = 0x41444A01
@@ -26,6 +27,14 @@ WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT 
 ORDER BY c.relname, a.attnum
 """
 
+_WITHOUT_RIGHTS = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = current_schema() AND c.relname = ANY(%s::text[])
+  AND NOT (has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
+    AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
+ORDER BY c.relname
+"""
+
 
 def has_schema(engine: Engine) -> bool:
     """Whether a server has made its tables in the database."""
@@ -36,8 +45,8 @@ def has_schema(engine: Engine) -> bool:
 def bring_up_to_date(engine: Engine, *, allowed: bool = True) -> None:
     """Run the migrations that are missing, all or none.
 
-    DatabaseUnusable if the database cannot hold the schema, a newer server wrote it, or migrations are missing and are
-    not `allowed`, by the setting or to the role.
+    DatabaseUnusable if the database cannot hold the schema, a newer server wrote it, migrations are missing and are
+    not `allowed`, by the setting or to the role, or the role may not read and write the tables.
     """
     with engine.connect() as connection:
         _check_server(connection)
@@ -48,6 +57,7 @@ def bring_up_to_date(engine: Engine, *, allowed: bool = True) -> None:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATING})
             present = read_revision(connection)
             if present == HEAD:
+                _check_rights(connection)
                 return
             if not allowed:
                 raise DatabaseUnusable(
@@ -57,13 +67,22 @@ def bring_up_to_date(engine: Engine, *, allowed: bool = True) -> None:
             _migrate(connection, present)
 
 
+def _check_rights(connection: Connection) -> None:
+    without = connection.exec_driver_sql(_WITHOUT_RIGHTS, ([*metadata.tables],)).scalars().all()
+    if without:
+        raise DatabaseUnusable(
+            f"the user of ADJOINT_DATABASE_URL may not read and write the tables {', '.join(without)}; grant it "
+            "SELECT, INSERT, UPDATE and DELETE on all tables"
+        )
+
+
 def _migrate(connection: Connection, present: str | None) -> None:
     try:
         migrate(connection, present, _normalize)
     except ProgrammingError as error:
         raise DatabaseUnusable(
             f"the schema of the database is at revision {present or 'none'}, this server needs {HEAD}, and it cannot "
-            f"be brought up to date: {reason_of(error.orig)}"
+            f"be brought up to date: {reason_of(error.orig)}; start one server as the user who owns the schema"
         ) from error
 
 

@@ -254,7 +254,12 @@ def test_what_cannot_be_used_is_named_at_the_start_without_the_password(url: str
         "postgresql://ann:hunter2@127.0.0.1:1/adjoint": "at 127.0.0.1:1, database 'adjoint'.*refused.*start it",
         server.url("postgres", "guarded", "hunter2"): "password authentication failed.*check the user and the password",
         server.url("nowhere"): '"nowhere" does not exist.*create the database',
+        server.url("postgres", "nobody_here"): '"nobody_here" does not exist; check the user',
+        f"{url}?sslmode=sometimes": "invalid sslmode value.*correct the parameters",
+        f"{url}?sslmod=require": '"sslmod"; correct the parameters',
         "postgresql:hunter2": "is no URL",
+        "postgresql://ann:hunter2@127.0.0.1:hunter2/adjoint": "is no URL",
+        "postgresql://ann:a@hunter2@127.0.0.1:1/adjoint": "is no URL.*%40 for @",
     }.items():
         with pytest.raises(DatabaseUnusable, match=f"(?s){expected}") as caught:
             PostgresDatabase.open(PostgresOptions(wrong))
@@ -266,6 +271,25 @@ def test_what_cannot_be_used_is_named_at_the_start_without_the_password(url: str
     empty = server.create_database()
     with pytest.raises(DatabaseUnusable, match=r"at revision none.*ADJOINT_DATABASE_MIGRATE=true"):
         PostgresDatabase.open(PostgresOptions(empty, migrate=False))
+    server.drop_database(empty)
+
+
+def test_a_user_without_rights_is_named_at_the_start(url: str, admin: Engine) -> None:
+    server = backends.shared_server()
+    with pytest.raises(DatabaseUnusable, match=r"permission denied for table .*; grant its user the rights"):
+        PostgresDatabase.open(PostgresOptions(server.url(url.rpartition("/")[2], "guarded", "another")))
+    with admin.connect() as connection:
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO guarded")
+        connection.exec_driver_sql("GRANT INSERT, UPDATE, DELETE ON fits TO guarded")
+    with pytest.raises(DatabaseUnusable, match=r"may not read and write the tables api_keys, .*; grant it") as caught:
+        PostgresDatabase.open(PostgresOptions(server.url(url.rpartition("/")[2], "guarded", "another")))
+    assert " fits," not in caught.value.detail
+    with admin.connect() as connection:
+        connection.exec_driver_sql("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO guarded")
+    PostgresDatabase.open(PostgresOptions(server.url(url.rpartition("/")[2], "guarded", "another"))).close()
+    empty = server.create_database()
+    with pytest.raises(DatabaseUnusable, match=r"permission denied for schema public; start one server as the user"):
+        PostgresDatabase.open(PostgresOptions(server.url(empty.rpartition("/")[2], "guarded", "another")))
     server.drop_database(empty)
 
 
