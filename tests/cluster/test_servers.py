@@ -18,7 +18,7 @@ from sqlalchemy import create_engine
 
 from app.store.tables import metadata
 from tests.support import postgres
-from tests.support.gate import slowed
+from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.server import ServerProcess, run_command, serving
@@ -42,6 +42,7 @@ FIT: dict[str, Any] = {
     "seed": 7,
 }
 ENDLESS = {**FIT, "steps": 1_000_000}
+HELD = 130
 STEP_SEED = 5
 
 Start = Callable[..., ServerProcess]
@@ -59,11 +60,19 @@ def settings(database: PostgresServer) -> dict[str, Any]:
 
 
 @pytest.fixture
-def start(settings: dict[str, Any], tmp_path: Path) -> Iterator[Start]:
-    """Start servers that share a database and a data directory; their fits take 5 ms a step."""
-    with slowed(tmp_path) as environment, ExitStack() as running:
+def gate(tmp_path: Path) -> Iterator[Gate]:
+    """Have fits take 5 ms a step, until they are held or slowed otherwise."""
+    made = Gate(tmp_path / "gate")
+    with made.slowing(0.005):
+        yield made
+
+
+@pytest.fixture
+def start(settings: dict[str, Any], tmp_path: Path, gate: Gate) -> Iterator[Start]:
+    """Start servers that share a database and a data directory; their fits heed the gate."""
+    with ExitStack() as running:
         yield lambda **own: running.enter_context(
-            serving(tmp_path / "data", environment=environment, **{**settings, **own})
+            serving(tmp_path / "data", environment={VARIABLE: str(gate.path)}, **{**settings, **own})
         )
 
 
@@ -72,7 +81,7 @@ def eventually(what: str, holds: Callable[[], Any]) -> float:
     began = time.monotonic()
     while not holds():
         assert time.monotonic() - began < PATIENCE, what
-        time.sleep(0.02)
+        time.sleep(0.1)
     return time.monotonic() - began
 
 
@@ -103,6 +112,10 @@ def submitted(server: ServerProcess, request: dict[str, Any] = FIT, **headers: s
 def fit_at(server: ServerProcess, fit_id: str, **params: Any) -> dict[str, Any]:
     fit: dict[str, Any] = server.http.get(f"/v1/fits/{fit_id}", params=params).raise_for_status().json()
     return fit
+
+
+def reaches(server: ServerProcess, fit_id: str, number: int) -> None:
+    eventually(f"step {number} is not reached", lambda: fit_at(server, fit_id)["step"] >= number)
 
 
 def ended(server: ServerProcess, fit_id: str) -> dict[str, Any]:
@@ -159,26 +172,35 @@ def new_session(server: ServerProcess) -> str:
     return session_id
 
 
-@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
-def test_another_server_takes_over_with_the_same_bits(start: Start, kind: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.rare),  # as it is in the demo
+        pytest.param(signal.SIGSTOP, id="stopped"),
+    ],
+)
+def test_another_server_takes_over_with_the_same_bits(start: Start, gate: Gate, kind: signal.Signals) -> None:
     first = until_leading(start())
     idle, heir = start(workers=0), start()
     undisturbed = outcome(heir, submitted(first))
     known = new_session(idle)
     expected = [step(first, known, seq) for seq in range(1, 7)]
 
-    fit_ids = [submitted(server) for server in (idle, heir)]
-    session_id = new_session(idle)
-    assert step(first, session_id, 1) == expected[0]  # which runs it from now on
-    assert [step(server, session_id, seq) for seq, server in ((2, idle), (3, heir))] == expected[1:3]
-    with events(idle, fit_ids[0]) as stream:
-        seen = [next(stream) for _ in range(120)]
-    pids = [worker["pid"] for worker in first.http.get("/v1/system").json()["workers"] if worker["fit"]]
-    assert pids
+    with gate.holding(HELD):
+        fit_ids = [submitted(server) for server in (idle, heir)]
+        session_id = new_session(idle)
+        assert step(first, session_id, 1) == expected[0]  # which runs it from now on
+        assert [step(server, session_id, seq) for seq, server in ((2, idle), (3, heir))] == expected[1:3]
+        with events(idle, fit_ids[0]) as stream:
+            seen = [next(stream) for _ in range(120)]
+        for fit_id in fit_ids:
+            reaches(idle, fit_id, HELD)
+        pids = [worker["pid"] for worker in first.http.get("/v1/system").json()["workers"] if worker["fit"]]
+        assert pids
 
-    first.process.send_signal(kind)
-    seconds = eventually("nobody has taken over", lambda: leads(heir, idle))
-    again = eventually("the fits do not go on", lambda: fit_at(idle, fit_ids[0])["attempt"] == 2)
+        first.process.send_signal(kind)
+        seconds = eventually("nobody has taken over", lambda: leads(heir, idle))
+        again = eventually("the fits do not go on", lambda: fit_at(idle, fit_ids[0])["attempt"] == 2)
     sys.stdout.write(
         f"take-over after {kind.name}: a new leader in {seconds:.1f} s, the next attempt in {seconds + again:.1f} s\n"
     )
@@ -199,6 +221,7 @@ def test_another_server_takes_over_with_the_same_bits(start: Start, kind: signal
     assert heir.tracebacks() + idle.tracebacks() == []
 
 
+@pytest.mark.rare  # nor does it in the demo
 def test_a_crash_of_postgresql_changes_no_leader_and_no_bit(start: Start, database: PostgresServer) -> None:
     first = until_leading(start())
     other = start(workers=0)
@@ -241,14 +264,16 @@ def test_servers_go_on_while_a_newer_one_extends_the_schema(start: Start, settin
     assert first.tracebacks() + other.tracebacks() == []
 
 
-def test_a_server_that_stops_hands_over_at_once(start: Start) -> None:
+def test_a_server_that_stops_hands_over_at_once(start: Start, gate: Gate) -> None:
     first = until_leading(start())
     heir = start()
-    fit_id = submitted(heir)
-    session_id = new_session(heir)
-    expected = step(first, session_id, 1)
-    eventually("it does not begin", lambda: fit_at(heir, fit_id)["step"] > 60)
-    assert first.stop() == 0
+    with gate.holding(HELD):
+        fit_id = submitted(heir)
+        session_id = new_session(heir)
+        expected = step(first, session_id, 1)
+        reaches(heir, fit_id, HELD)
+        with gate.slowing(1.0):  # a fit that is held stops for nobody
+            assert first.stop() == 0
     eventually("nobody has taken over", lambda: leads(heir))
     assert step(heir, session_id, 1) == expected
     assert fit_at(heir, fit_id)["state"] != "failed"
@@ -292,11 +317,11 @@ def test_controls_reach_a_fit_from_every_server(start: Start) -> None:
 
 
 def test_a_key_sent_to_two_servers_at_once_makes_one_fit(start: Start) -> None:
-    servers = [until_leading(start()), start(workers=0)]
+    servers, request = [until_leading(start()), start(workers=0)], {**FIT, "steps": 1}
     with ThreadPoolExecutor(8) as pool:
         for number in range(10):
             key = {"Idempotency-Key": f"key-{number}"}
-            made = [pool.submit(submitted, servers[place % 2], FIT, **key) for place in range(8)]
+            made = [pool.submit(submitted, servers[place % 2], request, **key) for place in range(8)]
             assert len({each.result() for each in made}) == 1
     assert len(servers[1].http.get("/v1/fits").json()["data"]) == 10
 

@@ -1,7 +1,6 @@
 """A second host: a network namespace of this machine, joined with it by a link that can be cut. Needs root."""
 
 import ctypes
-import itertools
 import os
 import shutil
 import subprocess
@@ -11,7 +10,8 @@ from pathlib import Path
 
 CLONE_NEWNET = 0x4000_0000
 
-_numbers = itertools.count()
+HOSTS_MAX = 64
+"""How many there may be on this machine, of all processes."""
 
 
 def _why_missing() -> str:
@@ -19,12 +19,25 @@ def _why_missing() -> str:
         return "there is no second host: install iproute2"
     if os.geteuid() != 0:
         return "there is no second host: namespaces need root"
-    name = f"adjoint-{os.getpid()}-try"
-    tried = subprocess.run(["ip", "netns", "add", name], capture_output=True, check=False)
-    if tried.returncode:
-        return f"there is no second host: {tried.stderr.decode().strip()}"
-    _ip("netns", "del", name)
+    try:
+        SecondHost().close()
+    except subprocess.CalledProcessError as error:
+        return f"there is no second host: {error.stderr.decode().strip()}"
     return ""
+
+
+def _claim_name() -> tuple[str, int]:
+    """Make a namespace, and return its name and its number, which no other process has meanwhile."""
+    for number in range(HOSTS_MAX):
+        name = f"adjoint-{number}"
+        try:
+            _ip("netns", "add", name)
+        except subprocess.CalledProcessError as error:
+            if number == HOSTS_MAX - 1 or b"File exists" not in error.stderr:
+                raise
+        else:
+            return name, number
+    raise AssertionError("the last number was tried")
 
 
 def _ip(*arguments: str) -> None:
@@ -36,13 +49,17 @@ class SecondHost:
 
     def __init__(self) -> None:
         """Make the namespace and the link."""
-        number = next(_numbers)
-        self.name = f"adjoint-{os.getpid()}-{number}"
-        self._link, end = f"aj{os.getpid() % 100_000}-{number}", f"ej{os.getpid() % 100_000}-{number}"
+        self.name, number = _claim_name()
+        self._link, end = f"aj{number}", f"ej{number}"
         # A range for documentation (RFC 5737): nothing else on this machine has its addresses.
-        base = 4 * ((os.getpid() + 17 * number) % 63)
-        self.here, self.there = f"198.51.100.{base + 1}", f"198.51.100.{base + 2}"
-        _ip("netns", "add", self.name)
+        self.here, self.there = f"198.51.100.{4 * number + 1}", f"198.51.100.{4 * number + 2}"
+        try:
+            self._join(end)
+        except subprocess.CalledProcessError:
+            self.close()
+            raise
+
+    def _join(self, end: str) -> None:
         _ip("link", "add", self._link, "type", "veth", "peer", "name", end, "netns", self.name)
         _ip("addr", "add", f"{self.here}/30", "dev", self._link)
         _ip("link", "set", self._link, "up")
@@ -68,9 +85,9 @@ class SecondHost:
         _ip("-n", self.name, "link", "set", self._link.replace("aj", "ej", 1), "down")
 
     def close(self) -> None:
-        """Delete the namespace, and with it the link."""
-        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
+        """Delete the link, and then the namespace, whose number is free from then on."""
         subprocess.run(["ip", "link", "del", self._link], check=False, capture_output=True)
+        subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
 
 
 @contextmanager

@@ -26,8 +26,9 @@ SERVERS = frozenset({"server", "start_server"})
 SHARING = {
     "installed": re.compile(r"tests/deploy/test_(wheels|installed)\.py"),
     "page": re.compile(r"tests/page/"),
+    "Ray": re.compile(r"tests/cluster/ray/test_(fits|sessions|start)\.py"),
 }
-"""Files that share what takes seconds to make, an installation or a browser: one process runs them all."""
+"""Files that share what takes seconds to make, an installation, a browser or a cluster: one process runs them all."""
 
 PART = 16
 """Number of tests that a process gets at a time of a file of the engine that has many more."""

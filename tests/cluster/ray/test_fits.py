@@ -1,20 +1,22 @@
 """Fits on a Ray cluster: the bits of the local runner, whatever is killed."""
 
 import os
+import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 from tests.app.test_storage import FIT, created
 from tests.support import ray_cluster
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.ray_cluster import RayCluster
-from tests.support.server import StartServer
+from tests.support.server import StartServer, serving
 
 pytestmark = pytest.mark.skipif(bool(ray_cluster.MISSING), reason=ray_cluster.MISSING)
 
@@ -23,6 +25,8 @@ REQUEST: dict[str, Any] = {
     **FIT, "steps": STEPS, "seed": 7, "record": {"every_steps": 4}, "checkpoint": {"every_steps": 50, "keep_last": 2}
 }  # fmt: skip
 HELD = 230
+SLOW = 0.5
+"""Seconds a step that a fit takes until it is paused or cancelled."""
 
 
 def eventually(what: str, holds: Callable[[], bool]) -> None:
@@ -57,6 +61,12 @@ def checkpointed(http: httpx.Client, fit_id: str) -> None:
     eventually("no checkpoint was stored", lambda: http.get(latest).status_code == 200)
 
 
+def only_actor(cluster: RayCluster, kind: re.Pattern[str] = ray_cluster.ACTOR) -> psutil.Process:
+    """Return the process of the attempt that runs, once those of earlier ones have ended."""
+    eventually("actors of earlier attempts stay", lambda: len(cluster.actors(kind)) == 1)
+    return cluster.actors(kind)[0]
+
+
 def nothing_stays(cluster: RayCluster) -> None:
     """Wait until no actor is left, nor what attempts have written on the node."""
     eventually("an actor stays after its fit", lambda: not cluster.actors())
@@ -66,16 +76,20 @@ def nothing_stays(cluster: RayCluster) -> None:
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, bytes]:
     """What the fit comes to on one machine."""
-    from tests.support.server import serving
-
     with serving(tmp_path_factory.mktemp("local") / "data") as local:
         return outcome(local.http, created(local.http.post("/v1/fits", json=REQUEST))["id"])
 
 
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory, cluster: RayCluster) -> Iterator[httpx.Client]:
+    """Run a server for all tests that do not end it, nor a node."""
+    with serving(tmp_path_factory.mktemp("server") / "data", environment=cluster.environment) as server:
+        yield server.http
+
+
 def test_a_fit_on_ray_has_the_bits_of_one_in_a_local_process(
-    start_server: StartServer, cluster: RayCluster, expected: tuple[Any, bytes]
+    http: httpx.Client, cluster: RayCluster, expected: tuple[Any, bytes]
 ) -> None:
-    http = start_server(environment=cluster.environment).http
     fit = created(http.post("/v1/fits", json=REQUEST))
     assert outcome(http, fit["id"]) == expected
     assert len(expected[0]) == STEPS // 4
@@ -91,7 +105,7 @@ def test_a_fit_goes_on_while_its_server_does_not(
     with cluster.gate.holding(HELD):
         fit_id = created(server.http.post("/v1/fits", json=REQUEST))["id"]
         reaches(server.http, fit_id, HELD)
-        (actor,) = cluster.actors()
+        actor = only_actor(cluster)
         server.stop(signal.SIGKILL)
     # It trains to its end without a server; then it is asked for what is not stored yet.
     checkpoints = cluster.folder / "node" / "attempts"
@@ -106,6 +120,7 @@ def test_a_fit_goes_on_while_its_server_does_not(
     nothing_stays(cluster)
 
 
+@pytest.mark.rare  # so does one that is killed
 def test_a_server_that_stops_leaves_fits_running(
     start_server: StartServer, cluster: RayCluster, expected: tuple[Any, bytes]
 ) -> None:
@@ -120,10 +135,10 @@ def test_a_server_that_stops_leaves_fits_running(
     assert again.get(f"/v1/fits/{fit_id}").json()["attempt"] == 1
 
 
+@pytest.mark.rare  # so it is in the demo
 def test_a_killed_actor_is_followed_by_an_attempt_from_the_last_checkpoint(
-    start_server: StartServer, cluster: RayCluster, expected: tuple[Any, bytes]
+    http: httpx.Client, cluster: RayCluster, expected: tuple[Any, bytes]
 ) -> None:
-    http = start_server(environment=cluster.environment).http
     with cluster.gate.holding(HELD):
         fit_id = created(http.post("/v1/fits", json=REQUEST))["id"]
         reaches(http, fit_id, HELD)
@@ -136,7 +151,13 @@ def test_a_killed_actor_is_followed_by_an_attempt_from_the_last_checkpoint(
     assert outcomes == ["killed", "succeeded"]
 
 
-@pytest.mark.parametrize("loss", [RayCluster.kill_node, RayCluster.freeze_node], ids=["killed", "silent"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        pytest.param(RayCluster.kill_node, id="killed", marks=pytest.mark.rare),
+        pytest.param(RayCluster.freeze_node, id="silent"),
+    ],
+)
 def test_a_lost_node_is_noticed_and_another_one_goes_on(
     start_server: StartServer, cluster: RayCluster, expected: tuple[Any, bytes], loss: Callable[[RayCluster, int], None]
 ) -> None:
@@ -145,20 +166,21 @@ def test_a_lost_node_is_noticed_and_another_one_goes_on(
         fit_id = created(http.post("/v1/fits", json=REQUEST))["id"]
         reaches(http, fit_id, HELD)
         checkpointed(http, fit_id)
-        (actor,) = cluster.actors()
-        loss(cluster, os.getpgid(actor.ppid()))
+        node = os.getpgid(only_actor(cluster).ppid())
+        loss(cluster, node)
         cluster.add_node()
         eventually("no further attempt", lambda: http.get(f"/v1/fits/{fit_id}").json()["attempt"] > 1)
     assert outcome(http, fit_id) == expected
     logged = http.get(f"/v1/fits/{fit_id}/events", headers={"Accept": "text/event-stream"}).text
     assert "was lost; the fit resumes on another one" in logged
+    if loss is RayCluster.freeze_node:
+        cluster.end_frozen_node(node)
 
 
-def test_a_fit_is_paused_resumed_extended_and_cancelled(start_server: StartServer, cluster: RayCluster) -> None:
-    http = start_server(environment=cluster.environment).http
-    with cluster.gate.slowing(0.02):
+def test_a_fit_is_paused_resumed_extended_and_cancelled(http: httpx.Client, cluster: RayCluster) -> None:
+    with cluster.gate.slowing(SLOW):
         fit_id = created(http.post("/v1/fits", json=REQUEST))["id"]
-        reaches(http, fit_id, 10)
+        reaches(http, fit_id, 2)
         http.post(f"/v1/fits/{fit_id}:pause").raise_for_status()
         eventually("not paused", lambda: http.get(f"/v1/fits/{fit_id}").json()["state"] == "paused")
         at = http.get(f"/v1/fits/{fit_id}").json()["step"]
@@ -167,14 +189,15 @@ def test_a_fit_is_paused_resumed_extended_and_cancelled(start_server: StartServe
     assert ended(http, fit_id)["state"] == "succeeded"
     created(http.post(f"/v1/fits/{fit_id}:extend", json={"steps": 50}))
     assert ended(http, fit_id)["step"] == STEPS + 50
-    with cluster.gate.slowing(0.02):
-        cancelled = created(http.post("/v1/fits", json={**REQUEST, "seed": 8}))["id"]
-        reaches(http, cancelled, 10)
+    with cluster.gate.slowing(SLOW):
+        cancelled = created(http.post("/v1/fits", json={**REQUEST, "seed": 8, "checkpoint": {"every_steps": 2}}))["id"]
+        checkpointed(http, cancelled)
         http.post(f"/v1/fits/{cancelled}:cancel").raise_for_status()
         assert ended(http, cancelled)["state"] == "cancelled"
     assert http.get(f"/v1/fits/{cancelled}/checkpoints/latest").status_code == 200
 
 
+@pytest.mark.rare  # so they do in the demo
 def test_inputs_come_from_object_storage_through_the_copies_of_the_node(
     start_server: StartServer, cluster: RayCluster, tmp_path: Path, expected: tuple[Any, bytes]
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support import ray_cluster
 from tests.support.ray_cluster import RayCluster
 from tests.support.server import StartServer
 
-from .test_fits import HELD, REQUEST, checkpointed, ended, eventually, outcome, reaches
+from .test_fits import HELD, REQUEST, SLOW, checkpointed, ended, eventually, outcome, reaches
 
 pytestmark = pytest.mark.skipif(bool(ray_cluster.MISSING), reason=ray_cluster.MISSING)
 if not importlib.util.find_spec("xoscar"):
@@ -61,7 +61,7 @@ def groups_of(cluster: RayCluster) -> set[int]:
     return {os.getpgid(actor.ppid()) for actor in cluster.actors()}
 
 
-@pytest.mark.parametrize("placement", ["pack", "spread"])
+@pytest.mark.parametrize("placement", [pytest.param("pack", marks=pytest.mark.rare), "spread"])
 def test_replicas_on_two_nodes_have_the_bits_of_replicas_on_one_machine(
     http: httpx.Client, nodes: RayCluster, expected: tuple[Any, bytes], placement: str
 ) -> None:
@@ -106,8 +106,11 @@ def workers_of(actor: psutil.Process) -> list[psutil.Process]:
 
 @pytest.mark.parametrize(
     ("loss", "outcomes"),
-    [(kill_first, "killed"), (kill_other, "killed"), (crash_other_process, "error")],
-    ids=["first actor", "other actor", "other process"],
+    [
+        pytest.param(kill_first, "killed", id="first actor", marks=pytest.mark.rare),
+        pytest.param(kill_other, "killed", id="other actor"),
+        pytest.param(crash_other_process, "error", id="other process", marks=pytest.mark.rare),
+    ],
 )
 def test_the_loss_of_any_replica_ends_the_attempt_and_the_next_one_has_the_same_bits(
     http: httpx.Client,
@@ -129,10 +132,11 @@ def test_the_loss_of_any_replica_ends_the_attempt_and_the_next_one_has_the_same_
     assert last == "succeeded"
 
 
+@pytest.mark.rare  # as fits are
 def test_replicas_are_paused_resumed_and_cancelled(http: httpx.Client, nodes: RayCluster) -> None:
-    with nodes.gate.slowing(0.02):
+    with nodes.gate.slowing(SLOW):
         fit_id = created(http.post("/v1/fits", json=replicated("pack")))["id"]
-        reaches(http, fit_id, 10)
+        reaches(http, fit_id, 2)
         http.post(f"/v1/fits/{fit_id}:pause").raise_for_status()
         eventually("not paused", lambda: http.get(f"/v1/fits/{fit_id}").json()["state"] == "paused")
         http.post(f"/v1/fits/{fit_id}:resume").raise_for_status()
@@ -143,6 +147,7 @@ def test_replicas_are_paused_resumed_and_cancelled(http: httpx.Client, nodes: Ra
     eventually("an actor stays after its fit", lambda: not nodes.actors())
 
 
+@pytest.mark.rare  # as fits do
 def test_replicas_go_on_when_their_server_is_killed(
     start_server: StartServer, nodes: RayCluster, expected: tuple[Any, bytes]
 ) -> None:
@@ -158,6 +163,7 @@ def test_replicas_go_on_when_their_server_is_killed(
     assert len(actors) == 2
 
 
+@pytest.mark.rare  # so is one behind a link that is cut: test_two_hosts.py
 def test_a_silent_node_is_given_up_and_its_replica_runs_elsewhere(
     start_server: StartServer, nodes: RayCluster, expected: tuple[Any, bytes]
 ) -> None:

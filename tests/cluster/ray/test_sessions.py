@@ -17,7 +17,7 @@ from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.ray_cluster import SESSION_ACTOR, RayCluster
 from tests.support.server import StartServer, serving
 
-from .test_fits import eventually
+from .test_fits import eventually, only_actor
 
 pytestmark = pytest.mark.skipif(bool(ray_cluster.MISSING), reason=ray_cluster.MISSING)
 
@@ -63,12 +63,6 @@ def parameters(http: httpx.Client, session_id: str) -> bytes:
     return answer.raise_for_status().content
 
 
-def only_actor(cluster: RayCluster) -> psutil.Process:
-    """Return the process of the session, once those of other tests have ended."""
-    eventually("actors of earlier sessions stay", lambda: len(cluster.actors(SESSION_ACTOR)) == 1)
-    return cluster.actors(SESSION_ACTOR)[0]
-
-
 def nothing_stays(cluster: RayCluster, data_dir: Path) -> None:
     eventually("an actor stays after its session", lambda: not cluster.actors(SESSION_ACTOR))
     eventually("its files stay on the node", lambda: [*(cluster.folder / "node" / "attempts").iterdir()] == [])
@@ -94,7 +88,7 @@ def test_a_session_on_ray_has_the_bits_of_one_in_a_local_process(
     server = start_server(environment=cluster.environment)
     http, session_id = server.http, begun(server.http)
     assert [step(http, session_id, seq) for seq in (1, 2, 3)] == answers[:3]
-    actor = only_actor(cluster)
+    actor = only_actor(cluster, SESSION_ACTOR)
     actor.send_signal(signal.SIGKILL)
     assert step(http, session_id, 4) == answers[3]
     assert step(http, session_id, 3) == answers[2]  # of before: from its log
@@ -109,6 +103,7 @@ def test_a_session_on_ray_has_the_bits_of_one_in_a_local_process(
     assert server.tracebacks() == []
 
 
+@pytest.mark.rare  # as fits do, and as sessions when their actor is killed
 def test_a_session_goes_on_when_its_node_is_lost(
     start_server: StartServer, cluster: RayCluster, expected: tuple[list[dict[str, Any]], bytes, str]
 ) -> None:
@@ -116,11 +111,13 @@ def test_a_session_goes_on_when_its_node_is_lost(
     http = start_server(environment=cluster.environment, lease_seconds=5).http
     session_id = begun(http)
     assert [step(http, session_id, seq) for seq in (1, 2, 3)] == answers[:3]
-    actor = only_actor(cluster)
-    cluster.freeze_node(os.getpgid(actor.ppid()))
+    actor = only_actor(cluster, SESSION_ACTOR)
+    node = os.getpgid(actor.ppid())
+    cluster.freeze_node(node)
     cluster.add_node()
     assert [step(http, session_id, seq) for seq in range(3, LAST + 1)] == answers[2:]
     assert parameters(http, session_id) == whole
+    cluster.end_frozen_node(node)
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +128,10 @@ def database() -> Iterator[PostgresServer]:
         yield server
 
 
-@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(signal.SIGKILL, id="killed"), pytest.param(signal.SIGSTOP, id="stopped", marks=pytest.mark.rare)],
+)
 def test_steps_reach_a_session_from_every_server_and_another_one_takes_it_over(
     start_server: StartServer,
     cluster: RayCluster,
@@ -144,11 +144,11 @@ def test_steps_reach_a_session_from_every_server_and_another_one_takes_it_over(
     first, other = (start_server(environment=cluster.environment, **settings) for _ in range(2))
     session_id = begun(other.http)
     assert [step(server.http, session_id, seq) for seq, server in ((1, first), (2, other))] == answers[:2]
-    actor = only_actor(cluster)
+    actor = only_actor(cluster, SESSION_ACTOR)
     first.process.send_signal(kind)
     assert step(other.http, session_id, 3) == answers[2]
     eventually("the actor of before goes on", lambda: not _is_running(actor))
-    only_actor(cluster)
+    only_actor(cluster, SESSION_ACTOR)
     if kind is signal.SIGSTOP:
         first.process.send_signal(signal.SIGCONT)
         assert step(first.http, session_id, 4) == answers[3]

@@ -46,7 +46,7 @@ def test_a_wrong_token_is_named_and_not_shown(cluster: RayCluster, tmp_path: Pat
 @pytest.mark.parametrize(
     ("versions", "said"),
     [
-        ({"python": "3.10.2"}, "it has Python 3.10.2 (the server has "),
+        pytest.param({"python": "3.10.2"}, "it has Python 3.10.2 (the server has ", marks=pytest.mark.rare),
         ({"code": "0123456789abcdef"}, "it has Adjoint's code 0123456789abcdef (the server has "),
     ],
     ids=["Python", "code"],
