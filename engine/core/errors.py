@@ -55,35 +55,29 @@ class EngineError(Exception):
     code = "engine_error"
     place = ""
 
+    def __init_subclass__(cls, *, code: str) -> None:
+        """Set the code of a kind of error, by which clients recognise it."""
+        cls.code = code
 
-class ShapeError(EngineError):
+
+class ShapeError(EngineError, code="shape_mismatch"):
     """Shapes that do not fit an operation."""
 
-    code = "shape_mismatch"
 
-
-class DTypeError(EngineError):
+class DTypeError(EngineError, code="dtype_mismatch"):
     """An element type that an operation does not take."""
 
-    code = "dtype_mismatch"
 
-
-class MissingExtra(EngineError):  # noqa: N818 - a shorter name that reads as well
+class MissingExtra(EngineError, code="extra_missing"):  # noqa: N818 - a shorter name that reads as well
     """Something that needs an optional package which is not installed."""
 
-    code = "extra_missing"
 
-
-class DeviceError(EngineError):
+class DeviceError(EngineError, code="device_unavailable"):
     """A device that this engine does not compute on."""
 
-    code = "device_unavailable"
 
-
-class AttributeValueError(EngineError):
+class AttributeValueError(EngineError, code="attribute_invalid"):
     """An unknown attribute, or one whose value is outside its domain; `attribute` names it where one is at fault."""
-
-    code = "attribute_invalid"
 
     def __init__(self, message: str, attribute: str | None = None) -> None:
         """Say what is wrong."""
@@ -92,64 +86,44 @@ class AttributeValueError(EngineError):
             self.place = f"/{escape(attribute)}"
 
 
-class UnknownName(EngineError):  # noqa: N818 - a shorter name that reads as well
+class UnknownName(EngineError, code="unknown_name"):  # noqa: N818 - a shorter name that reads as well
     """An unknown name of an op, a node, a layer or an optimizer."""
 
-    code = "unknown_name"
 
-
-class UnsupportedOp(UnknownName):
+class UnsupportedOp(UnknownName, code="not_supported"):
     """An operation that other engines have and this one does not."""
 
-    code = "not_supported"
 
-
-class GradientError(EngineError):
+class GradientError(EngineError, code="no_gradient"):
     """A requested gradient that does not exist or cannot be computed."""
 
-    code = "no_gradient"
 
-
-class NumericalError(EngineError):
+class NumericalError(EngineError, code="no_result"):
     """Numbers for which an operation has no result, such as the inverse of a singular matrix."""
 
-    code = "no_result"
 
-
-class LimitError(EngineError):
+class LimitError(EngineError, code="limit_exceeded"):
     """Something larger than the engine is set to take."""
 
-    code = "limit_exceeded"
 
-
-class GraphError(EngineError):
+class GraphError(EngineError, code="graph_invalid"):
     """A static graph that is not set up for what is asked of it."""
 
-    code = "graph_invalid"
 
-
-class GraphFull(LimitError):  # noqa: N818 - a shorter name that reads as well
+class GraphFull(LimitError, code="graph_full"):  # noqa: N818 - a shorter name that reads as well
     """More nodes or leafs than a static graph was made for; the graph is as it was before."""
 
-    code = "graph_full"
 
-
-class OutOfContextMemory(LimitError):  # noqa: N818 - a shorter name that reads as well
+class OutOfContextMemory(LimitError, code="out_of_context_memory"):  # noqa: N818 - a shorter name that reads as well
     """More bytes than are left in a context."""
 
-    code = "out_of_context_memory"
 
-
-class PlanError(EngineError):
+class PlanError(EngineError, code="plan_unsound"):
     """A plan that does not compute its graph: a defect of the planner, found before the plan runs."""
 
-    code = "plan_unsound"
 
-
-class ComputeError(EngineError):
+class ComputeError(EngineError, code="node_failed"):
     """A node of a static graph that could not be computed; `status` is ggml's number for it."""
-
-    code = "node_failed"
 
     def __init__(self, message: str, status: int = -1) -> None:
         """Keep the status beside the message."""
@@ -157,39 +131,29 @@ class ComputeError(EngineError):
         self.status = status
 
 
-class PoolError(EngineError):
+class PoolError(EngineError, code="pool_invalid"):
     """A thread pool that cannot be created with these parameters, or that has been freed."""
 
-    code = "pool_invalid"
 
-
-class PoolPaused(PoolError):  # noqa: N818 - a shorter name that reads as well
+class PoolPaused(PoolError, code="pool_paused"):  # noqa: N818 - a shorter name that reads as well
     """Work for a thread pool that is paused."""
 
-    code = "pool_paused"
 
-
-class PoolMissing(PoolError):  # noqa: N818 - a shorter name that reads as well
+class PoolMissing(PoolError, code="pool_missing"):  # noqa: N818 - a shorter name that reads as well
     """Something that needs a thread pool, and there is none."""
 
-    code = "pool_missing"
 
-
-class PoolBusy(PoolError):  # noqa: N818 - a shorter name that reads as well
+class PoolBusy(PoolError, code="pool_busy"):  # noqa: N818 - a shorter name that reads as well
     """A thread pool that is computing and cannot be freed or given more work."""
 
-    code = "pool_busy"
 
-
-class NonfiniteError(NumericalError):
+class NonfiniteError(NumericalError, code="numerics_nonfinite"):
     """A loss, gradient or parameter of a fit that is NaN or infinite.
 
     Attributes:
         step: number of the training step, from 1.
         found: the first leaf or node that held such a number, an `engine.diagnostics.Nonfinite`; None if unknown.
     """
-
-    code = "numerics_nonfinite"
 
     def __init__(self, message: str, step: int, found: object | None = None) -> None:
         """Keep the step and what was found beside the message."""
@@ -198,28 +162,20 @@ class NonfiniteError(NumericalError):
         self.found = found
 
 
-class DataError(EngineError):
+class DataError(EngineError, code="data_invalid"):
     """Rows that do not fit the graph they should feed."""
 
-    code = "data_invalid"
 
-
-class CheckpointError(EngineError):
+class CheckpointError(EngineError, code="checkpoint_invalid"):
     """A checkpoint that cannot be read or does not belong to this graph."""
 
-    code = "checkpoint_invalid"
 
-
-class CollectiveError(EngineError):
+class CollectiveError(EngineError, code="ranks_disagree"):
     """Ranks that should do the same and do not."""
 
-    code = "ranks_disagree"
 
-
-class RankLost(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+class RankLost(CollectiveError, code="rank_lost"):  # noqa: N818 - a shorter name that reads as well
     """A rank that has exited, so that the others cannot continue; `rank` is its number."""
-
-    code = "rank_lost"
 
     def __init__(self, rank: int) -> None:
         """Say which rank it was."""
@@ -227,10 +183,8 @@ class RankLost(CollectiveError):  # noqa: N818 - a shorter name that reads as we
         self.rank = rank
 
 
-class RankAborted(CollectiveError):  # noqa: N818 - a shorter name that reads as well
+class RankAborted(CollectiveError, code="rank_aborted"):  # noqa: N818 - a shorter name that reads as well
     """A rank that gave up, and its `reason` in its own words."""
-
-    code = "rank_aborted"
 
     def __init__(self, rank: int, reason: bytes) -> None:
         """Keep the rank and its reason."""
@@ -239,10 +193,8 @@ class RankAborted(CollectiveError):  # noqa: N818 - a shorter name that reads as
         self.reason = reason
 
 
-class DocumentError(EngineError):
+class DocumentError(EngineError, code="document_invalid"):
     """A document (graph, fit configuration) with one or more faults, each with its JSON pointer."""
-
-    code = "document_invalid"
 
     def __init__(self, findings: Sequence[Finding]) -> None:
         """Collect the faults; the message joins them."""
