@@ -127,9 +127,6 @@ class NAdam(Moments):
 class NAdamLink(TwoMoments):
     """The gradient and the first moment as the next step will weight it, over the root of the second moment."""
 
-    b1: float
-    b2: float
-    eps: float
     momentum_decay: float
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
@@ -167,10 +164,6 @@ class RAdam(Moments):
 @dataclass(frozen=True, kw_only=True)
 class RAdamLink(TwoMoments):
     """The first moment, divided by the root of the second where that is an average of enough gradients."""
-
-    b1: float
-    b2: float
-    eps: float
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         moments = self.moments(direction.update, slots)

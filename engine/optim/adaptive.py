@@ -33,17 +33,14 @@ class Adagrad(Transform):
     eps: NonNegative = 1e-10
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        adagrad = AdagradLink(lr_decay=self.lr_decay, initial=self.initial_accumulator_value, eps=self.eps)
-        return decay_link(self.weight_decay, decoupled=False), adagrad
+        return decay_link(self.weight_decay, decoupled=False), AdagradLink(options=self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdagradLink(Link):
     """The gradient over the root of the sum of squares, at a rate that falls."""
 
-    lr_decay: float
-    initial: float
-    eps: float
+    options: Adagrad
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {"step": COUNT, "squares": parameter}
@@ -51,8 +48,8 @@ class AdagradLink(Link):
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         step, count = count_step(slots)
         squares = slots["squares"] + square(direction.update)
-        root = sqrt(squares + self.initial) + self.eps
-        rate = direction.lr / (1.0 + (count - 1.0) * self.lr_decay)
+        root = sqrt(squares + self.options.initial_accumulator_value) + self.options.eps
+        rate = direction.lr / (1.0 + (count - 1.0) * self.options.lr_decay)
         return direction._replace(update=direction.update / root, rate=rate), {"step": step, "squares": squares}
 
 
@@ -73,8 +70,7 @@ class RMSprop(Transform):
     centered: bool = False
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        rmsprop = RMSpropLink(alpha=self.alpha, eps=self.eps, centered=self.centered)
-        decay = decay_link(self.weight_decay, decoupled=False)
+        decay, rmsprop = decay_link(self.weight_decay, decoupled=False), RMSpropLink(options=self)
         return (decay, rmsprop, MomentumBuffer(decay=momentum)) if self.momentum else (decay, rmsprop)
 
 
@@ -82,20 +78,18 @@ class RMSprop(Transform):
 class RMSpropLink(Link):
     """The gradient over the root of the running mean of squares, or of the running variance."""
 
-    alpha: float
-    eps: float
-    centered: bool
+    options: RMSprop
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
-        return {"squares": parameter, **({"mean": parameter} if self.centered else {})}
+        return {"squares": parameter, **({"mean": parameter} if self.options.centered else {})}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        squares = running_mean(slots["squares"], square(direction.update), self.alpha)
+        squares = running_mean(slots["squares"], square(direction.update), self.options.alpha)
         changed, spread = {"squares": squares}, squares
-        if self.centered:
-            changed["mean"] = running_mean(slots["mean"], direction.update, self.alpha)
+        if self.options.centered:
+            changed["mean"] = running_mean(slots["mean"], direction.update, self.options.alpha)
             spread = maximum(squares - square(changed["mean"]), 0.0)  # rounding can make a variance of 0 negative
-        return direction._replace(update=direction.update / (sqrt(spread) + self.eps)), changed
+        return direction._replace(update=direction.update / (sqrt(spread) + self.options.eps)), changed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,23 +103,23 @@ class Adadelta(Transform):
     weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        return decay_link(self.weight_decay, decoupled=False), AdadeltaLink(rho=self.rho, eps=self.eps)
+        return decay_link(self.weight_decay, decoupled=False), AdadeltaLink(options=self)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdadeltaLink(Link):
     """The gradient times the root of the mean square of steps, over that of gradients."""
 
-    rho: float
-    eps: float
+    options: Adadelta
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {"squares": parameter, "steps": parameter}
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
-        squares = running_mean(slots["squares"], square(direction.update), self.rho)
-        update = sqrt(slots["steps"] + self.eps) / sqrt(squares + self.eps) * direction.update
-        steps = running_mean(slots["steps"], square(update), self.rho)
+        rho, eps = self.options.rho, self.options.eps
+        squares = running_mean(slots["squares"], square(direction.update), rho)
+        update = sqrt(slots["steps"] + eps) / sqrt(squares + eps) * direction.update
+        steps = running_mean(slots["steps"], square(update), rho)
         return direction._replace(update=update), {"squares": squares, "steps": steps}
 
 

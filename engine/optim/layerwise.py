@@ -60,7 +60,7 @@ class LARS(Transform):
     trust_coefficient: NonNegative = 1e-3
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        lars = LARSLink(weight_decay=self.weight_decay, trust_coefficient=self.trust_coefficient)
+        lars = LARSLink(options=self)
         return (lars, MomentumBuffer(decay=momentum)) if self.momentum else (lars,)
 
 
@@ -68,15 +68,13 @@ class LARS(Transform):
 class LARSLink(WholeLink):
     """The gradient with weight decay, times a rate in proportion to the norm of the parameter over its own."""
 
-    weight_decay: float
-    trust_coefficient: float
+    options: LARS
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
+        decay, trust = self.options.weight_decay, self.options.trust_coefficient
         size, slope = l2_norm(direction.parameter), l2_norm(direction.update)
-        ratio = ratio_or_one(
-            size * self.trust_coefficient, slope + size * self.weight_decay, smaller=minimum(size, slope)
-        )
-        decayed, _ = decay_link(self.weight_decay, decoupled=False).advance(direction, {})
+        ratio = ratio_or_one(size * trust, slope + size * decay, smaller=minimum(size, slope))
+        decayed, _ = decay_link(decay, decoupled=False).advance(direction, {})
         return decayed._replace(update=decayed.update * (direction.lr * ratio), rate=None), {}
 
 
@@ -122,17 +120,14 @@ class Adafactor(Transform):
     weight_decay: NonNegative = 0.0
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        factored = AdafactorLink(beta2_decay=self.beta2_decay, eps=self.eps, d=self.d)
-        return factored, decay_link(self.weight_decay, decoupled=True)
+        return AdafactorLink(options=self), decay_link(self.weight_decay, decoupled=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdafactorLink(WholeLink):
     """The gradient over the root of second moments that are kept as row and column means."""
 
-    beta2_decay: float
-    eps: tuple[float | None, float]
-    d: float
+    options: Adafactor
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         shape = parameter.shape
@@ -143,12 +138,13 @@ class AdafactorLink(WholeLink):
 
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         gradient, parameter, lr = direction.update, direction.parameter, direction.lr
-        least = self.eps[0]
+        options = self.options
+        least = options.eps[0]
         if least is None:
             least = float(np.finfo(computing_dtype(parameter.dtype)).eps)
         step, count = count_step(slots)
-        weight = power(count, self.beta2_decay)
-        rate = minimum(1.0 / sqrt(count), lr) * maximum(root_mean_square(parameter), self.eps[1])
+        weight = power(count, options.beta2_decay)
+        rate = minimum(1.0 / sqrt(count), lr) * maximum(root_mean_square(parameter), options.eps[1])
         squares, changed = square(gradient), {"step": step}
         if len(parameter.shape) < 2:
             moment2 = changed["moment2"] = _towards(slots["moment2"], squares, weight)
@@ -157,7 +153,7 @@ class AdafactorLink(WholeLink):
             columns = changed["columns"] = _towards(slots["columns"], mean(squares, axis=-2, keepdims=True), weight)
             moment2 = rows * columns / clamp(mean(rows, axis=-2, keepdims=True), min=least)
         update = gradient * rsqrt(clamp(moment2, min=max(least * least, math.ulp(0.0))))
-        excess = maximum(root_mean_square(update) * (1.0 / self.d), 1.0)
+        excess = maximum(root_mean_square(update) * (1.0 / options.d), 1.0)
         return direction._replace(update=update, rate=rate / excess), changed
 
 
@@ -184,15 +180,7 @@ class Muon(Transform):
     adjust_lr_fn: Literal["original", "match_rms_adamw"] = "original"
 
     def links(self, momentum: float) -> tuple[Link, ...]:
-        muon = MuonLink(
-            momentum=momentum,
-            nesterov=self.nesterov,
-            coefficients=self.ns_coefficients,
-            eps=self.eps,
-            iterations=self.ns_steps,
-            match_rms=self.adjust_lr_fn == "match_rms_adamw",
-        )
-        return muon, decay_link(self.weight_decay, decoupled=True)
+        return MuonLink(momentum=momentum, options=self), decay_link(self.weight_decay, decoupled=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,11 +188,7 @@ class MuonLink(WholeLink):
     """The nearly orthogonal factor of the momentum, by Newton-Schulz iterations."""
 
     momentum: float
-    nesterov: bool
-    coefficients: tuple[float, float, float]
-    eps: float
-    iterations: int
-    match_rms: bool
+    options: Muon
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         """The momentum buffer.
@@ -222,22 +206,22 @@ class MuonLink(WholeLink):
     def advance(self, direction: Direction, slots: Slots) -> Advanced:
         gradient = direction.update
         buffer = running_mean(slots["momentum"], gradient, self.momentum)
-        ahead = running_mean(buffer, gradient, self.momentum) if self.nesterov else buffer
+        ahead = running_mean(buffer, gradient, self.momentum) if self.options.nesterov else buffer
         rate = direction.lr * self._adjustment(*direction.parameter.shape)
         return direction._replace(update=self._orthogonal(ahead), rate=rate), {"momentum": buffer}
 
     def _orthogonal(self, matrix: Value) -> Value:
         """Return the matrix with singular values near 1: iterations x -> a x + (b g + c g g) x, where g = x x'."""
-        a, b, c = self.coefficients
+        a, b, c = self.options.ns_coefficients
         tall = matrix.shape[0] > matrix.shape[1]
         x = t(matrix) if tall else matrix
-        x = x / clamp(sqrt(sum(square(x))), min=self.eps)
-        for _ in range(self.iterations):
+        x = x / clamp(sqrt(sum(square(x))), min=self.options.eps)
+        for _ in range(self.options.ns_steps):
             gram = matmul(x, t(x))
             x = x * a + matmul(gram * b + matmul(gram, gram) * c, x)
         return t(x) if tall else x
 
     def _adjustment(self, rows: int, columns: int) -> float:
-        if self.match_rms:
+        if self.options.adjust_lr_fn == "match_rms_adamw":
             return 0.2 * math.sqrt(max(rows, columns))
         return math.sqrt(max(1.0, rows / columns)) if columns else 1.0

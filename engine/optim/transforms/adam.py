@@ -38,13 +38,14 @@ class Moments(NamedTuple):
         return {"step": self.step, "moment1": self.first, "moment2": self.second}
 
 
+@dataclass(frozen=True, kw_only=True)
 class TwoMoments(Link):
     """A link with running means of the update and of its square, and a count of steps."""
 
-    b1: float
-    b2: float
-    eps: float
-    eps_root: float
+    b1: Fraction = 0.9
+    b2: Fraction = 0.999
+    eps: Epsilon = 1e-8
+    eps_root: Epsilon = 0.0
 
     def slots(self, parameter: Spec) -> dict[str, Spec]:
         return {"step": COUNT, "moment1": parameter, "moment2": parameter}
@@ -95,10 +96,6 @@ class ScaleByAdam(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_adam"
-    b1: Fraction = 0.9
-    b2: Fraction = 0.999
-    eps: Epsilon = 1e-8
-    eps_root: Epsilon = 0.0
     nesterov: bool = False
 
     def apply(self, update: Value, parameter: Value, slots: Slots) -> Applied:
@@ -116,10 +113,6 @@ class ScaleByAmsgrad(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_amsgrad"
-    b1: Fraction = 0.9
-    b2: Fraction = 0.999
-    eps: Epsilon = 1e-8
-    eps_root: Epsilon = 0.0
     bias_correction_mu: bool = True
     bias_correction_nu: bool = True
 
@@ -163,10 +156,6 @@ class ScaleByRadam(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_radam"
-    b1: Fraction = 0.9
-    b2: Fraction = 0.999
-    eps: Epsilon = 1e-8
-    eps_root: Epsilon = 0.0
     threshold: Annotated[float, Range(4)] = 5.0
     nesterov: bool = False
 
@@ -218,8 +207,6 @@ class ScaleByBelief(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_belief"
-    b1: Fraction = 0.9
-    b2: Fraction = 0.999
     eps: Epsilon = 1e-16
     eps_root: Epsilon = 1e-16
     nesterov: bool = False
@@ -241,10 +228,7 @@ class ScaleByYogi(TwoMoments, GradientTransform):
     """
 
     kind: ClassVar[str] = "scale_by_yogi"
-    b1: Fraction = 0.9
-    b2: Fraction = 0.999
     eps: Epsilon = 1e-3
-    eps_root: Epsilon = 0.0
     initial_accumulator_value: Epsilon = 1e-6
 
     def second_moment(self, update: Value, first: Value, slots: Slots) -> Value:
