@@ -28,6 +28,7 @@ COMMON = frozenset(
         "avg_pool_float32",
         "avg_pool_input_float32",
         "batch_norm_float32",
+        "batch_norm_gradient_float32",
         "blocked_product_float32",
         "boxes_int64",
         "choose_float32",

@@ -31,6 +31,7 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     calls = lowering(work)
     if calls is None and op in ALONG_LAST:
         work = _along_last(work)
+        calls = lowering(work)
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
         return _on_copies(op, work)
     return None if calls is None else list(calls)

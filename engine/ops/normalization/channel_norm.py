@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,19 +20,11 @@ from engine.core.value import Array, Cotangents, Spec, Value
 from engine.ops.conv.pooling import avg_pool
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import power, rsqrt, square
-from engine.ops.normalization.normalization import standardize, standardize_backward, statistics_dtype
+from engine.ops.normalization.batch_norm_gradient import batch_norm_backward, channel_axes, per_channel
+from engine.ops.normalization.normalization import standardize, statistics_dtype
 from engine.ops.reduce.reduce import count, dot_over, mean, sum, sum_over, var
 from engine.ops.shape.creation import ones, zeros
 from engine.ops.shape.shape import broadcast_to, pad, reshape
-
-
-def _channel_axes(ndim: int) -> tuple[int, ...]:
-    return (0, *range(2, ndim))
-
-
-def _per_channel(value: Value, ndim: int) -> Value:
-    """[C] as [1, C, 1, ...]."""
-    return reshape(value, shape=(1, value.shape[0], *(1,) * (ndim - 2)))
 
 
 def _batch_norm(
@@ -56,7 +49,7 @@ def _batch_norm(
             )
     if not all(is_float(value.dtype) for value in (x, *given.values())):
         raise DTypeError("batch_norm needs floating inputs; cast them to float32")
-    if training and count(x.shape, _channel_axes(x.ndim)) <= 1:
+    if training and count(x.shape, channel_axes(x.ndim)) <= 1:
         raise ShapeError(f"expected more than 1 value per channel when training, got input size {list(x.shape)}")
     return x.spec, running_mean.spec, running_var.spec
 
@@ -105,7 +98,7 @@ def batch_norm(
     target = y if y.dtype == wide.dtype else np.empty(x.shape, wide.dtype)
     kept = (1, x.shape[1], *(1,) * (x.ndim - 2))
     if training:
-        axes, total = _channel_axes(x.ndim), x.size // x.shape[1] if x.size else 0
+        axes, total = channel_axes(x.ndim), x.size // x.shape[1] if x.size else 0
         batch_mean = sum_over(wide, axes) / total
         np.subtract(wide, batch_mean, out=target)
         squares = dot_over(target, target, axes)
@@ -151,46 +144,45 @@ def _(
 
 
 def _batch_pull(g: Cotangents, x: Value, weight: Value, momentum: float, eps: float) -> object:
-    axes = _channel_axes(x.ndim)
-    total = count(x.shape, axes)
-    standard, factor = standardize(x, axis=axes, eps=eps)
-
-    def inputs() -> Value | None:
-        parts: list[Value | None] = []
-        if g[0] is not None:
-            scaled = g[0] * _per_channel(weight, x.ndim)
-            parts.append(standardize_backward(scaled, standard, factor, axis=axes))
-        if g[1] is not None:
-            parts.append(broadcast_to(_per_channel(g[1] * (momentum / total), x.ndim), shape=x.shape))
-        if g[2] is not None:
-            slope = _per_channel(g[2] * (2 * momentum / (total - 1)), x.ndim) / factor
-            parts.append(standard * slope)
-        return _added(parts)
-
+    gy, g_mean, g_var = g
+    by_output = (None, None, None) if gy is None else batch_norm_backward(gy, x, weight, eps=eps)
     return (
-        inputs,
-        lambda: None if g[0] is None else sum(g[0] * standard, axis=axes),
-        lambda: None if g[0] is None else sum(g[0], axis=axes),
-        lambda: None if g[1] is None else g[1] * (1 - momentum),
-        lambda: None if g[2] is None else g[2] * (1 - momentum),
+        lambda: _added([by_output[0], *_by_statistics(g_mean, g_var, x, momentum)]),
+        by_output[1],
+        by_output[2],
+        lambda: None if g_mean is None else g_mean * (1 - momentum),
+        lambda: None if g_var is None else g_var * (1 - momentum),
     )
+
+
+def _by_statistics(g_mean: Value | None, g_var: Value | None, x: Value, momentum: float) -> list[Value]:
+    """Return the parts of the gradient by x that come from the new running statistics."""
+    parts: list[Value] = []
+    axes = channel_axes(x.ndim)
+    total = count(x.shape, axes)
+    if g_mean is not None:
+        parts.append(broadcast_to(per_channel(g_mean * (momentum / total), x.ndim), shape=x.shape))
+    if g_var is not None:
+        centred = x - mean(x, axis=axes, keepdims=True)
+        parts.append(centred * per_channel(g_var * (2 * momentum / (total - 1)), x.ndim))
+    return parts
 
 
 def _running_pull(
     g: Cotangents, x: Value, weight: Value, running_mean: Value, running_var: Value, eps: float
 ) -> object:
-    axes = _channel_axes(x.ndim)
+    axes = channel_axes(x.ndim)
     gy, (_, g_mean, g_var) = g[0], g
     if gy is None:
         return None, None, None, g_mean, g_var
     factor = rsqrt(running_var + eps)
 
     def weights() -> Value:
-        standard = (x - _per_channel(running_mean, x.ndim)) * _per_channel(factor, x.ndim)
+        standard = (x - per_channel(running_mean, x.ndim)) * per_channel(factor, x.ndim)
         return sum(gy * standard, axis=axes)
 
     return (
-        lambda: gy * _per_channel(weight * factor, x.ndim),
+        lambda: gy * per_channel(weight * factor, x.ndim),
         weights,
         lambda: sum(gy, axis=axes),
         lambda: _added([-(sum(gy, axis=axes) * weight * factor), g_mean]),
@@ -198,7 +190,7 @@ def _running_pull(
     )
 
 
-def _added(parts: list[Value | None]) -> Value | None:
+def _added(parts: Sequence[Value | None]) -> Value | None:
     total: Value | None = None
     for part in parts:
         if part is not None:

@@ -58,6 +58,15 @@ def _standardize_backward(g: Array, y: Array, factor: Array, *, axis: Any, centr
     return (along, Cancelled(factor * _mean(np.abs(g), axes))) if centre else (along,)
 
 
+def _batch_norm_backward(g: Array, x: Array, weight: Array, *, eps: float) -> Sequence[Cancelled]:
+    axes = (0, *range(2, x.ndim))
+    factor = 1 / np.sqrt(x.var(axis=axes, keepdims=True) + eps)
+    y, shift = (x - _mean(x, axes)) * factor, _mean(np.abs(x), axes) * factor  # by how much y is uncertain
+    scale, sizes = np.abs(factor * weight.reshape(factor.shape)), _mean(np.abs(g), axes)
+    along = Cancelled(scale * (_mean(np.abs(g * y), axes) + shift * sizes), y)
+    return along, Cancelled(scale * (sizes + shift * np.abs(_mean(g * y, axes))))
+
+
 def _softmax_backward(g: Array, y: Array, *, axis: int) -> Sequence[Cancelled]:
     return (Cancelled(np.abs(g * y).sum(axis=axis, keepdims=True), y),)
 
@@ -96,6 +105,7 @@ RULES: Mapping[str, Callable[..., Sequence[Cancelled]]] = {
     "standardize": _standardize,
     "standardize_backward": _standardize_backward,
     "batch_norm": _batch_norm,
+    "batch_norm_backward": _batch_norm_backward,
     "scatter_add": _scatter_add,
     "add_rows": _add_rows,
     "softmax_backward": _softmax_backward,

@@ -1,4 +1,4 @@
-"""Normalisation over all axes but the channels', axis 1: batch_norm, and the standardization its gradient is made of.
+"""Normalisation over all axes but the channels', axis 1: batch_norm and its gradient, and standardization.
 
 Each channel is processed before the next, so that it is still in the cache when it is read again.
 """
@@ -131,6 +131,49 @@ def standardize_channels_gradient(a: Any) -> None:
                 result[i] = (left[i] - (right[i] * slope + mean)) * factor
 
 
+@inline
+def sum_gradients(
+    g: Any, g_step: Any, x: Any, x_step: Any, images: Any, positions: Any, mean: Any, real: Any
+) -> tuple[Any, Any]:
+    """Return the sums of g (x - mean) and of g of a channel, as float64."""
+    products, terms = 0.0, 0.0
+    for image in range(images):
+        left, right = view(g + image * g_step, positions, real), view(x + image * x_step, positions, real)
+        for start in range(0, positions, PIECE):
+            first, second = left[start : start + PIECE], right[start : start + PIECE]
+            product, term = real(0), real(0)
+            for i in range(first.size):
+                product += first[i] * (second[i] - mean)
+                term += first[i]
+            products += np.float64(product)
+            terms += np.float64(term)
+    return products, terms
+
+
+@kernel
+def batch_norm_gradient(a: Any) -> None:
+    """Words: images, channels, positions; steps in bytes of the images of g, and of channels; g, x, weight; the
+    gradients by x, weight and bias; eps; the steps of the images of x and of its gradient.
+    """
+    images, channels, positions, step, apart = a[0], a[1], a[2], a[3], a[4]
+    weight, eps = view(a[7], channels, real), float_of(a[11])
+    by_weight, by_bias = view(a[9], channels, real), view(a[10], channels, real)
+    count = images * positions
+    for channel in range(channels):
+        g, x, out = a[5] + channel * apart, a[6] + channel * apart, a[8] + channel * apart
+        mean = real(channel_mean(x, images, a[12], positions, real))
+        factor = 1.0 / np.sqrt(channel_squares(x, images, a[12], positions, mean, real) / count + eps)
+        products, terms = sum_gradients(g, step, x, a[12], images, positions, mean, real)
+        by_weight[channel], by_bias[channel] = real(products * factor), real(terms)
+        slope, offset = real(products * factor * factor / count), real(terms / count)
+        scale = real(factor * weight[channel])
+        for image in range(images):
+            left, right = view(g + image * step, positions, real), view(x + image * a[12], positions, real)
+            result = view(out + image * a[13], positions, real)
+            for i in range(result.size):
+                result[i] = (left[i] - ((right[i] - mean) * slope + offset)) * scale
+
+
 def channel_words(*arrays: Array) -> tuple[list[int], list[int]] | None:
     """Return images, channels, positions and two steps in bytes, of the first array's images and of channels.
 
@@ -157,6 +200,17 @@ def _(work: Work) -> list[Call] | None:
     used = batch_norm if work.attrs["training"] else running_norm
     momentum, eps = float(work.attrs["momentum"]), float(work.attrs["eps"])
     return [Call(used, x.dtype, (*words, *work.inputs, *work.outputs, momentum, eps, *steps))]
+
+
+@lowers("batch_norm_backward")
+def _(work: Work) -> list[Call] | None:
+    (g, x, weight), (out, *of_channels) = work.inputs, work.outputs
+    found = channel_words(g, x, out)
+    if found is None or not alike(weight, *of_channels) or weight.dtype != x.dtype:
+        return None
+    words, steps = found
+    operands = (*work.inputs, *work.outputs, float(work.attrs["eps"]))
+    return [Call(batch_norm_gradient, x.dtype, (*words, *operands, *steps))]
 
 
 def over_channels(axis: Any, ndim: int) -> bool:

@@ -131,6 +131,8 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
         {"axis": 0, "shape": (4, 3)},
     ),
     "log_softmax of columns": ("log_softmax", [numbers(2, 5, 3)], {"axis": 1}),
+    "softmax of a column each": ("softmax", [numbers(2, 5, 1)], {"axis": 1}),
+    "softmax of a column each back": ("softmax_backward", [numbers(2, 5, 1), numbers(2, 5, 1)], {"axis": 1}),
     "nearest back": ("resample_back", [numbers(2, 8, 3)], {"axis": 1, "extent": 5, "method": "nearest"}),
     "linear back": ("resample_back", [numbers(2, 8)], {"axis": 1, "extent": 5, "method": "linear"}),
     "logsumexp of rows": ("logsumexp", [numbers(3, 70)], {"axis": 1}),

@@ -45,6 +45,16 @@ def test_standardized_channels_and_their_gradient_are_those_of_numpy(
     np.testing.assert_allclose(result, expected, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
+@each_row("dtype", TOLERANCE)
+@each_row("shape", SHAPES)
+def test_the_gradients_of_batch_norm_are_those_of_numpy(run_both: RunBoth, shape: tuple[int, ...], dtype: str) -> None:
+    g, weight = drawn(shape, dtype, centre=0.5), drawn(shape[1:2], dtype)
+    actual, wanted = run_both("batch_norm_backward", g, drawn(shape, dtype)[::-1], weight, eps=1e-3)
+    for x, y in zip(actual, wanted, strict=True):
+        tolerance = TOLERANCE[dtype] * np.abs(y).max()
+        np.testing.assert_allclose(x, y, atol=tolerance, rtol=TOLERANCE[dtype])
+
+
 def test_batch_norm_with_nan_in_one_channel_leaves_the_others(run_both: RunBoth) -> None:
     x = drawn((4, 3, 5, 7), "float32")
     x[1, 2, 0, 0] = np.nan
