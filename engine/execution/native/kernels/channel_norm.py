@@ -209,8 +209,8 @@ def _(work: Work) -> list[Call] | None:
     if found is None or not alike(weight, *of_channels) or weight.dtype != x.dtype:
         return None
     words, steps = found
-    operands = (*work.inputs, *work.outputs, float(work.attrs["eps"]))
-    return [Call(batch_norm_gradient, x.dtype, (*words, *operands, *steps))]
+    eps = float(work.attrs["eps"])
+    return [Call(batch_norm_gradient, x.dtype, (*words, *work.inputs, *work.outputs, eps, *steps))]
 
 
 def over_channels(axis: Any, ndim: int) -> bool:
