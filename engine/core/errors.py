@@ -55,9 +55,10 @@ class EngineError(Exception):
     code = "engine_error"
     place = ""
 
-    def __init_subclass__(cls, *, code: str) -> None:
-        """Set the code of a kind of error, by which clients recognise it."""
-        cls.code = code
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        """Set the code of a kind of error, by which clients recognise it; by default it is that of its base."""
+        if code is not None:
+            cls.code = code
 
 
 class ShapeError(EngineError, code="shape_mismatch"):

@@ -285,7 +285,7 @@ def _codes_of(
     node: ast.AST, statuses: Mapping[str, str], places: Mapping[str, int], *, engine: bool
 ) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.ClassDef):
-        for code in _class_attribute(node, "code"):
+        for code in (*_class_attribute(node, "code"), *_class_option(node, "code")):
             yield code, OF_THE_ENGINE if engine else statuses.get(node.name, "500")
     if isinstance(node, ast.Dict):
         yield from _code_of_reply(node)
@@ -299,6 +299,11 @@ def _codes_of(
     for keyword in node.keywords:
         if keyword.arg == "code" and (given := _text(keyword.value)):
             yield given, _status_of(node, statuses.get(name), engine=engine)
+
+
+def _class_option(node: ast.ClassDef, name: str) -> list[str]:
+    """Return the text that a class statement gives as an option, as in `class ShapeError(EngineError, code="...")`."""
+    return [given for option in node.keywords if option.arg == name and (given := _text(option.value))]
 
 
 def _code_of_reply(node: ast.Dict) -> Iterator[tuple[str, str]]:
