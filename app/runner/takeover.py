@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 
+from app.domain.errors import RayUnusable
 from app.runner.active_attempt import ActiveAttempt
 from app.runner.supervision import RETRYABLE, Supervision
 
@@ -33,7 +34,7 @@ class Takeover:
             return
         try:
             lost = shared.attempts.end_lost(shared.runner.adopt)
-        except RETRYABLE as error:
+        except (*RETRYABLE, RayUnusable) as error:
             _logger.warning("cannot take over the fits: %s", error.detail)
             self._retry_at = now + shared.retry_seconds
             return

@@ -107,8 +107,8 @@ class SimulatedBridge:
         match order:
             case Start():
                 self._starts.append(order)
-            case Adopt(attempts, is_all):
-                self._adopt(attempts, kill_others=is_all)
+            case Adopt(attempts, is_all, ended):
+                self._adopt(attempts, ended, kill_others=is_all)
             case Send(token, message, _):
                 self._control(token, decode(message.encode()))
             case Kill(token):
@@ -171,13 +171,13 @@ class SimulatedBridge:
             message = replace(message, path=str(path))
         self._emit(Reported(token, number, encode(message).decode()))
 
-    def _adopt(self, attempts: list[dict[str, Any]], *, kill_others: bool) -> None:
+    def _adopt(self, attempts: list[dict[str, Any]], ended: list[str], *, kill_others: bool) -> None:
         wanted = {each["token"]: each for each in attempts}
         found = [token for token in self._nodes.actors if token in wanted]
         for token in found:
             self._followed[token] = wanted[token]["staging"], wanted[token]["received"]
-        if kill_others:
-            for token in self._nodes.actors.keys() - wanted.keys():
+        for token in self._nodes.actors.keys() - wanted.keys():
+            if kill_others or token in ended:
                 del self._nodes.actors[token]
         self._emit(Found(found))
 

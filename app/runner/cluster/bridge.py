@@ -72,7 +72,9 @@ class Bridge:
     async def handle(self, order: Order) -> None:
         """Carry out an order; what takes long is done beside others."""
         if isinstance(order, Adopt):
-            await self._adopt([Adopted(**each) for each in order.attempts], kill_others=order.all)
+            await self._adopt(
+                [Adopted(**each) for each in order.attempts], frozenset(order.ended), kill_others=order.all
+            )
         elif isinstance(order, StartSession):
             frames = self._receive_socket(order.token)
             session = self._followers[order.token] = SessionFollower(order, frames, self._nodes, self.emit)
@@ -101,8 +103,8 @@ class Bridge:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=FINISH_SECONDS)
 
-    async def _adopt(self, attempts: list[Adopted], *, kill_others: bool) -> None:
-        """Go on with the attempts that have an actor, and end actors that belong to none."""
+    async def _adopt(self, attempts: list[Adopted], ended: frozenset[str], *, kill_others: bool) -> None:
+        """Go on with the attempts that have an actor, and end the actors of attempts that have ended, and of none."""
         import ray
 
         wanted = {attempt.token: attempt for attempt in attempts}
@@ -122,9 +124,9 @@ class Bridge:
                 )
                 follower.adopt(actor)
                 found.append(name)
-            elif kill_others and NAME_SEPARATOR not in name:  # sessions are not the leader's
+            elif name in ended or (kill_others and NAME_SEPARATOR not in name):  # sessions are not the leader's
                 self._spawn(close_actor(actor))
-        unused = (groups if kill_others else groups & wanted.keys()) - {*found}
+        unused = (groups if kill_others else groups & (wanted.keys() | ended)) - {*found}
         await asyncio.to_thread(remove_groups, unused)
         self.emit(Found(found))
 

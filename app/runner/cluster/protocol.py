@@ -96,10 +96,13 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """To the bridge: go on with these attempts; if they are all that there should be, kill others."""
+    """To the bridge: go on with these attempts, and end those with the tokens in `ended`, where a bridge of before may
+    have left an actor; if the attempts are all that there should be, kill all others.
+    """
 
     attempts: list[dict[str, Any]]
     all: bool
+    ended: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,11 @@ BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 KILL_SECONDS = 15.0
 """After this time an attempt that was killed counts as gone, even if the bridge has not reported it."""
 
+ENDING_SECONDS = 30.0
+"""How long a bridge may take to end an actor: if it ends before that itself, the next one ends the actor once more."""
+
+LOST = "the connection to Ray was lost"
+
 _logger = logging.getLogger(__name__)
 
 
@@ -84,6 +89,7 @@ class RayRunner:
         self._restart_at: float | None = None
         self._ends = 0
         self._attempts: dict[str, _Remote] = {}
+        self._ending: dict[str, float] = {}
         self._inbox: deque[Event | None] = deque()
         self._arrived = threading.Event()
 
@@ -95,7 +101,7 @@ class RayRunner:
     def open(self) -> None:
         """Connect to the cluster; RayUnusable if that is of no use."""
         self._local.open()
-        if self._bridge is None:
+        if self._bridge is None and self._restart_at is None:
             self._start_bridge()
             event = self._await_event((Connected, Refused))
             if not isinstance(event, Connected):
@@ -108,9 +114,12 @@ class RayRunner:
     def adopt(self, attempts: Sequence[Attempt]) -> frozenset[str]:
         """Find the actors of attempts at fits, and kill those of others.
 
-        Reports that are not stored are received again.
+        Reports that are not stored are received again. RayUnusable if there is no connection: nothing has changed
+        then, and another one is made.
         """
         self.open()
+        if self._fault is not None:
+            raise RayUnusable(self._fault)
         self._attempts = {token: remote for token, remote in self._attempts.items() if not remote.is_adoptable}
         for attempt in attempts:
             if attempt.token not in self._attempts:  # those at variants come with that at their sweep
@@ -174,6 +183,7 @@ class RayRunner:
             self._local.kill(handle)
         elif remote.kill_by is None:
             remote.kill_by = self._clock.monotonic() + KILL_SECONDS
+            self._note_ending(handle.token)
             self._send(Kill(handle.token))
 
     def acknowledge(self, handle: Handle, number: int | None) -> None:
@@ -184,6 +194,7 @@ class RayRunner:
             remote.stored = number or remote.stored
             if number is None:
                 del self._attempts[handle.token]
+                self._note_ending(handle.token)
 
     def release(self, handle: Handle) -> None:
         """Follow the attempt no longer; its actor goes on."""
@@ -231,28 +242,42 @@ class RayRunner:
         self._local.wake()
 
     def _await_event(self, kinds: tuple[type, ...]) -> Event | None:
-        """Wait for an event of one of these kinds, and return it; None if the bridge ends. Others are kept."""
+        """Wait for an event of one of these kinds, and return it; None where the bridge ends. All others are kept."""
         end = self._clock.monotonic() + CONNECT_SECONDS
         while True:
             self._arrived.clear()
-            found = next((event for event in self._inbox if event is None or isinstance(event, kinds)), self)
-            if not isinstance(found, RayRunner):
-                self._inbox.remove(found)
-                return found
+            for event in [*self._inbox]:
+                if event is None:
+                    return None
+                if isinstance(event, kinds):
+                    self._inbox.remove(event)
+                    return event
             if not self._arrived.wait(end - self._clock.monotonic()):
-                return None
+                self._inbox.append(None)  # a bridge that does not answer is ended as well
 
     def _adopt_known(self, *, are_all: bool) -> frozenset[str]:
-        """Have the bridge go on with the attempts that are known; forget those without an actor."""
+        """Have the bridge go on with the attempts that are known; forget those without an actor.
+
+        RayUnusable if the bridge ends meanwhile: their actors may go on, so all are kept.
+        """
         fits = [remote for remote in self._attempts.values() if remote.is_adoptable]
         adopted = [Adopted(remote.handle.token, remote.stored, remote.staging) for remote in fits]
-        self._send(Adopt([asdict(each) for each in adopted], are_all))
+        self._send(Adopt([asdict(each) for each in adopted], are_all, [*self._ending]))
         found = self._await_event((Found,))
-        tokens = frozenset(found.tokens if isinstance(found, Found) else ())
+        if not isinstance(found, Found):
+            raise RayUnusable(LOST)
+        tokens = frozenset(found.tokens)
         self._attempts = {
             token: remote for token, remote in self._attempts.items() if token in tokens or not remote.is_adoptable
         }
         return tokens
+
+    def _note_ending(self, token: str) -> None:
+        """Note an actor that the bridge is to end now; forget those that it has had the time to end."""
+        now = self._clock.monotonic()
+        if self._fault is None:
+            self._ending = {each: at for each, at in self._ending.items() if at > now - ENDING_SECONDS}
+        self._ending[token] = now
 
     def _check_bridge(self) -> None:
         """Start the bridge again if it has ended, and go on with the attempts."""
@@ -290,7 +315,7 @@ class RayRunner:
             return
         self._bridge.close()
         self._bridge = None
-        self._fault = self._fault or "the connection to Ray was lost"
+        self._fault = self._fault or LOST
         _logger.error("the bridge to Ray has ended: %s; fits go on, and it is started again", self._fault)
         for remote in self._attempts.values():
             if remote.is_session:
@@ -301,9 +326,12 @@ class RayRunner:
 
     def _go_on(self) -> None:
         """A new bridge is connected: attempts that have no actor any more were lost with the cluster."""
-        self._fault, self._ends = None, 0
         before = {token: remote for token, remote in self._attempts.items() if not remote.is_session}
-        found = self._adopt_known(are_all=False)
+        try:
+            found = self._adopt_known(are_all=False)
+        except RayUnusable:
+            return  # its end comes next
+        self._fault, self._ends = None, 0
         for token, remote in before.items():
             if token not in found:
                 self._attempts[token] = remote

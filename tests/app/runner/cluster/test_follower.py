@@ -212,8 +212,9 @@ class Lines:
         pass
 
 
-def test_actors_of_nobody_are_closed_and_those_that_are_wanted_go_on(
-    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("are_all", "ended"), [(True, []), (False, ["stray"])], ids=["of nobody", "that have ended"])
+def test_actors_of_no_attempt_are_closed_and_those_that_are_wanted_go_on(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, are_all: bool, ended: list[str]
 ) -> None:
     async def run() -> dict[str, Actor]:
         actors = {TOKEN: Actor(), "stray": Actor()}
@@ -224,7 +225,7 @@ def test_actors_of_nobody_are_closed_and_those_that_are_wanted_go_on(
         monkeypatch.setattr(bridge, "identity", dict)
         made = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
         known = {"token": TOKEN, "received": 0, "staging": str(tmp_path / "staging")}
-        await made.handle(Adopt([known], True))
+        await made.handle(Adopt([known], are_all, ended))
         await until(lambda: actors["stray"].asked == ["close", "kill"])
         return actors
 

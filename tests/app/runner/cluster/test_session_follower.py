@@ -298,7 +298,7 @@ def test_the_leader_leaves_sessions_to_their_servers(world: World, monkeypatch: 
             socket.send_fds(ours, [TOKEN.encode()], [world.bridge_frames.fileno()])
         await bridge.handle(world.order)
         await until(lambda: "begin" in world.actor.asked)
-        await bridge.handle(Adopt([], True))
+        await bridge.handle(Adopt([], True, []))
         world.actor.hand_out(FRAMES, data=b"a reply")
         await until(lambda: world.received() == b"a reply")
         await bridge.handle(Acknowledge(TOKEN, None))
