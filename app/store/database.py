@@ -164,6 +164,7 @@ class Database:
     """An open SQLite database at the newest schema. Hold `lock` while using `connection`."""
 
     dialect = SQLITE
+    is_shared = False  # no other process changes anything
 
     def __init__(self, engine: Engine, connection: Connection) -> None:
         self._engine = engine

@@ -97,6 +97,11 @@ class StoreDatabase(Protocol):
         """What units of work do in its own way."""
         ...
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers change it too."""
+        ...
+
     def transaction(self, *, read_only: bool = False) -> AbstractContextManager[Connection]:
         """Commit what the block does, or nothing if it raises or the commit fails.
 
@@ -149,6 +154,11 @@ class Store:
         """The database itself, for what copies it as a whole."""
         return self._database
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other servers change the database too: what is kept in memory of it may have changed by then."""
+        return self._database.is_shared
+
     def on_change(self, observer: Callable[[str], object]) -> None:
         """Call `observer` with the id of each fit or session that a unit of work has changed.
 
@@ -198,7 +208,11 @@ class Store:
             self._observe(name)
             on_change(name)
 
-        self._database.listen(changed, on_gap)
+        def may_have_changed() -> None:
+            self.version = object()
+            on_gap()
+
+        self._database.listen(changed, may_have_changed)
 
     def give_up(self) -> None:
         """Wait no longer for a database that is away: the server stops."""

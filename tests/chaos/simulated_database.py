@@ -35,6 +35,8 @@ class TrueTime:
 class Link:
     """The way of one server to the database, which can be cut. Implements `StoreDatabase`."""
 
+    is_shared = True
+
     def __init__(self, database: Database, before: Callable[[], object]) -> None:
         """Call `before` ahead of each transaction that writes: a server may be held up there for any time."""
         self._database = database

@@ -20,7 +20,7 @@ ON_BOTH = frozenset(
     {
         "test_attempts", "test_blob_references", "test_column_types", "test_datasets", "test_events", "test_fits",
         "test_gradients", "test_lists", "test_pages", "test_queue", "test_retention", "test_sessions",
-        "test_shared_sweeper", "test_unit_of_work",
+        "test_shared_database", "test_shared_sweeper", "test_unit_of_work",
     }
 )  # fmt: skip
 """The modules whose tests show what differs between the two; `make chaos` runs all on both."""

@@ -55,7 +55,9 @@ class Fits:
         self._limits = limits
         self._clock = storage.clock
         self._admission = admission
-        self._cache: ReadThroughCache[FitView] = ReadThroughCache(RECENT_MAX, lambda view: view.small)
+        self._cache: ReadThroughCache[FitView] = ReadThroughCache(
+            0 if storage.store.is_shared else RECENT_MAX, lambda view: view.small
+        )
         storage.store.on_change(self._cache.invalidate)
 
     def submit(
@@ -113,7 +115,7 @@ class Fits:
         return self._cache.read(fit_id, self._read)
 
     def cached(self, fit_id: str) -> FitView | None:
-        """Return the fit if its current version is in memory; for event loops."""
+        """Return the fit if its current version is in memory; for event loops. None where servers share a database."""
         return self._cache.get(fit_id)
 
     async def wait(

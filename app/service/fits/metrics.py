@@ -297,7 +297,7 @@ class Metrics:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._cache: ReadThroughCache[int] = ReadThroughCache(RECENT_MAX)
+        self._cache: ReadThroughCache[int] = ReadThroughCache(0 if store.is_shared else RECENT_MAX)
         self._contents = CurveSummaries(store)
         self._rows = MetricRowCache(store)
         self._extremes = CurveExtremes(partial(scan_rows, store))

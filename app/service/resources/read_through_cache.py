@@ -26,7 +26,8 @@ class ReadThroughCache(Generic[V]):
     An entry is inserted before the read and removed by `invalidate`: a value that was read before a change and
     arrives after it finds its entry gone and is not cached. So `invalidate` must be called after each commit that
     changes the value, and before anybody is notified of the change. Entries of one tenant are not visible to the
-    others.
+    others. With `max_entries` of 0 every value is read: that is for what other processes change as well, since a
+    notification of theirs may be late, or lost with their process.
     """
 
     def __init__(self, max_entries: int, is_cacheable: Callable[[V], bool] | None = None) -> None:

@@ -81,7 +81,8 @@ class SessionSteps:
         self._dirs = dirs
         self._worker_pool = worker_pool
         self._activity = activity
-        self._cache: ReadThroughCache[_CachedSession] = ReadThroughCache(RECENT_MAX)
+        most = 0 if storage.store.is_shared else RECENT_MAX
+        self._cache: ReadThroughCache[_CachedSession] = ReadThroughCache(most)
         self._pending_operations: dict[tuple[str | None, str, int], asyncio.Task[StepResult]] = {}
         storage.store.on_change(self._cache.invalidate)
 

@@ -99,6 +99,7 @@ class PostgresDatabase:
 
     def __init__(self, engine: Engine, *, shared: bool = False) -> None:
         self.engine = engine
+        self.is_shared = shared
         self._thread = threading.local()
         self._closing = threading.Event()
         self._is_away = False
