@@ -274,13 +274,13 @@ class Driver:
         return Observed(
             fit=self.fit(fit_id),
             rows=self.asked(f"/v1/fits/{fit_id}/metrics", limit=PAGE)["data"],
-            events=[*_events(self.answered("GET", f"/v1/fits/{fit_id}/events", params={"timeout": 1}).text)],
+            events=[*read_events(self.answered("GET", f"/v1/fits/{fit_id}/events", params={"timeout": 1}).text)],
             checkpoints=checkpoints,
             contents={each["id"]: self.answered("GET", each["links"]["content"]).content for each in checkpoints},
         )
 
 
-def _events(text: str) -> Iterator[Event]:
+def read_events(text: str) -> Iterator[Event]:
     """Read a stream of events as a browser would."""
     entry: dict[str, str] = {}
     for line in text.splitlines():

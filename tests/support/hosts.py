@@ -82,7 +82,14 @@ class SecondHost:
     def cut(self) -> None:
         """Cut the link: packets are lost, and no connection is closed."""
         # A link that is down lets sends fail at once; one without its other end loses what is sent.
-        _ip("-n", self.name, "link", "set", self._link.replace("aj", "ej", 1), "down")
+        self._set_other_end("down")
+
+    def join(self) -> None:
+        """Make a link that was cut whole; what waits to be sent again arrives."""
+        self._set_other_end("up")
+
+    def _set_other_end(self, state: str) -> None:
+        _ip("-n", self.name, "link", "set", self._link.replace("aj", "ej", 1), state)
 
     def close(self) -> None:
         """Delete the link, and then the namespace, whose number is free from then on."""

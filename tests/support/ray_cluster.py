@@ -107,6 +107,10 @@ class RayCluster:
         named = [each for each in found if kind.search("".join(each.info["cmdline"] or ()))]
         return [each for each in named if _group_of(each.info["ppid"]) in self._groups and each not in self._frozen]
 
+    def raylets(self, group: int) -> list[psutil.Process]:
+        """Return the running raylet of a node: it ends by itself where the head counts its node as lost."""
+        return [each for each in _members(group) if each.name() == "raylet" and runs(each)]
+
     def kill_node(self, group: int) -> None:
         """Kill all processes of a node but those of its actors, which end when they notice."""
         with suppress(ProcessLookupError):
@@ -115,7 +119,7 @@ class RayCluster:
 
     def stop_node(self, group: int) -> None:
         """Have a node leave the cluster, which knows of it at once."""
-        raylets = [each for each in _members(group) if each.name() == "raylet"]
+        raylets = self.raylets(group)
         for each in raylets:
             each.terminate()
         psutil.wait_procs(raylets, PATIENCE)
@@ -130,10 +134,23 @@ class RayCluster:
 
     def freeze_node(self, group: int) -> None:
         """Stop all processes of a node: nothing answers there any more, and no connection breaks."""
-        family = {each.pid: each for member in _members(group) for each in (member, *member.children(recursive=True))}
-        for each in family.values():
-            each.suspend()
-        self._frozen += family.values()
+        for member in _members(group):
+            with suppress(psutil.NoSuchProcess):
+                for each in (member, *member.children(recursive=True)):
+                    self._freeze(each)
+
+    def _freeze(self, process: psutil.Process) -> None:
+        """Stop a process, unless it has ended or was stopped before."""
+        if process not in self._frozen:
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+                self._frozen.append(process)
+
+    def thaw(self) -> None:
+        """Have all processes go on that were stopped."""
+        while self._frozen:
+            with suppress(psutil.NoSuchProcess):
+                self._frozen.pop().resume()
 
     def close(self) -> None:
         """Kill all nodes."""
@@ -185,6 +202,14 @@ def ray_cluster(environment: Mapping[str, str] = MappingProxyType({}), host: str
     finally:
         cluster.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def runs(process: psutil.Process) -> bool:
+    """Return whether a process has not ended."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE and process.is_running())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _members(group: int) -> list[psutil.Process]:
