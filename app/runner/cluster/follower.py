@@ -222,19 +222,25 @@ class Follower:
     async def _wait_for_node(self, order: Start | None) -> tuple[str, str | None] | None:
         """Return the node of the actor, and why it is of no use; None if other nodes may be chosen by now."""
         placed = asyncio.ensure_future(_result(self._actor.place.remote()))
+        try:
+            return await self._wait_until_placed(placed, order)
+        finally:
+            placed.cancel()  # an error of an actor that is waited for no longer, as in a session that is refused
+
+    async def _wait_until_placed(
+        self, placed: asyncio.Future[tuple[str, str | None]], order: Start | None
+    ) -> tuple[str, str | None] | None:
         since, is_logged = time.monotonic(), False
         while True:
             done, _ = await asyncio.wait([placed], timeout=POLL_SECONDS)
             if done:
                 self._heard_at = time.monotonic()
-                node: tuple[str, str | None] = placed.result()
-                return node
+                return placed.result()
             if order is None:
                 continue  # it runs already: no answer means that its node is not reached
             self._heard_at = time.monotonic()
             self._report(Heartbeat())
             if self._selector != self._nodes.selector():
-                placed.cancel()
                 return None
             if not is_logged and time.monotonic() - since > PLACING_SECONDS:
                 is_logged = True

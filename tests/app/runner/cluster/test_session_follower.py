@@ -1,6 +1,7 @@
 """Following a session: what is stored before what is passed on, and how it ends. Ray and the actor are played."""
 
 import asyncio
+import gc
 import json
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -37,6 +38,7 @@ class Actor:
         self.files: dict[str, bytes] = {}
         self.pushed = b""
         self.has_place = True
+        self.placing = 0
         self.kept: list[tuple[int, str, str, bytes]] = []
         self.is_gone = False
         for name in ("place", "put", "begin", "push", "exchange", "close"):
@@ -54,8 +56,16 @@ class Actor:
         self.is_gone = True
 
     async def _place(self) -> tuple[str, str | None]:
-        while not self.has_place:
-            await asyncio.sleep(0.001)
+        from ray.exceptions import RayActorError
+
+        self.placing += 1
+        try:
+            while not self.has_place:
+                if self.is_gone:
+                    raise RayActorError("it never ran")
+                await asyncio.sleep(0.001)
+        finally:
+            self.placing -= 1
         return "node-1", None
 
     async def _put(self, name: str, offset: int, data: bytes) -> None:
@@ -243,10 +253,16 @@ def test_a_session_that_finds_no_node_is_refused(world: World, monkeypatch: pyte
     monkeypatch.setattr(session_follower, "PLACED_SECONDS", 0.01)
     world.actor.has_place = False
 
+    untaken: list[Any] = []
+
     async def act(_followed: SessionFollower) -> None:
-        await until(lambda: bool(world.ends) and "kill" in world.actor.asked)
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: untaken.append(context))
+        await until(lambda: bool(world.ends) and "kill" in world.actor.asked and not world.actor.placing)
+        await asyncio.sleep(0)
+        gc.collect()  # a task whose error nobody has taken is reported when it is deleted
 
     world.play(act, started=False)
+    assert untaken == []
     assert world.ends == [("no_node", False)]
     assert "begin" not in world.actor.asked
 
