@@ -29,7 +29,7 @@ STEP_SECONDS = 0.15
 """Of a step while parts are killed: fits that end early would only cost the start of others."""
 SESSIONS = 2
 STUCK_SECONDS = 4 * PATIENCE
-"""Whoever gets no further for so long does not get further at all."""
+"""Without progress for this long, the run has failed."""
 
 Reference = tuple[dict[str, Outcome], list[dict[str, Any]]]
 
@@ -88,7 +88,7 @@ class Storm:
                 thread.join()
 
     def _await_progress(self, least: int) -> None:
-        """Wait until so many fits, and as many of the sessions, are further than they are; the rest is random."""
+        """Wait until at least `least` fits have new rows, and as many sessions (at most all) new steps."""
         fits = {fit.kind: fit.progress for fit in self.fits}
         steps = [session.taken for session in self.sessions]
         rows = self._chance.randint(1, 8)

@@ -27,7 +27,7 @@ def _why_missing() -> str:
 
 
 def _claim_name() -> tuple[str, int]:
-    """Make a namespace, and return its name and its number, which no other process has meanwhile."""
+    """Create a namespace, and return its name and its number, which is unique on the machine while it exists."""
     for number in range(HOSTS_MAX):
         name = f"adjoint-{number}"
         try:

@@ -45,7 +45,7 @@ class StagingFolder:
             self._lock = os.open(staging / f"{token}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             self.path = staging / token
-            # An actor that is killed while it starts is made anew with its token, and may have left its folder here.
+            # An actor that was killed at its start may have left this folder: the next one has the same token.
             shutil.rmtree(self.path, ignore_errors=True)
             self.path.mkdir(mode=0o700)
         for lock in staging.glob("*.lock"):

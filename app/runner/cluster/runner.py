@@ -258,7 +258,7 @@ class RayRunner:
     def _adopt_known(self, *, are_all: bool) -> frozenset[str]:
         """Have the bridge go on with the attempts that are known; forget those without an actor.
 
-        RayUnusable if the bridge ends meanwhile: their actors may go on, so all are kept.
+        RayUnusable if the bridge exits before it answers: the actors may be running, so no attempt is dropped.
         """
         fits = [remote for remote in self._attempts.values() if remote.is_adoptable]
         adopted = [Adopted(remote.handle.token, remote.stored, remote.staging) for remote in fits]
