@@ -24,13 +24,16 @@ NO_PLAIN_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.ENOTDIR})
 
 def open_plain_file(path: Path, folder: int | None = None) -> int:
     """Open the file for reading, in the open `folder` if given. NotFound; FileReplaced unless plain with one name."""
-    # Not blocking: opening a planted pipe would wait for its writer.
-    descriptor = _open_or_not_found(path, os.O_NONBLOCK, path.name, folder)
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+    while True:
+        # Not blocking: opening a planted pipe would wait for its writer.
+        descriptor = _open_or_not_found(path, os.O_NONBLOCK, path.name, folder)
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+            return descriptor
         os.close(descriptor)
-        raise _file_replaced(path.name)
-    return descriptor
+        # Without a name: the file was deleted, or an equal one was stored in its place, since it was opened.
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+            raise _file_replaced(path.name)
 
 
 def open_plain_file_in(folder: Path, name: str) -> int:

@@ -5,11 +5,12 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.domain.errors import FileReplaced
-from app.store.blobs.plain_files import UNSETTLED_NS, BlobVerifier
+from app.domain.errors import FileReplaced, NotFound
+from app.store.blobs.plain_files import UNSETTLED_NS, BlobVerifier, open_plain_file
 
 CONTENT = bytes(range(256)) * 64
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -95,3 +96,32 @@ def test_a_link_is_no_file_of_the_store(file: Path) -> None:
     (file.parent / "link").symlink_to(file)
     with pytest.raises(FileReplaced):
         BlobVerifier().problem(file.parent / "link", DIGEST)
+
+
+def between_opening_and_looking(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Have the first file that is opened changed before its status is read."""
+    opened, left = os.open, [change]
+
+    def opening(*arguments: Any, **options: Any) -> int:
+        descriptor = opened(*arguments, **options)
+        if left:
+            left.pop()()
+        return descriptor
+
+    monkeypatch.setattr("app.store.blobs.plain_files.os.open", opening)
+
+
+def test_a_file_is_opened_while_an_equal_one_takes_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = file.with_name("other")
+    other.write_bytes(CONTENT)
+    between_opening_and_looking(monkeypatch, lambda: os.rename(other, file))
+    with os.fdopen(open_plain_file(file), "rb") as found:
+        assert found.read() == CONTENT
+    assert not other.exists()
+
+
+def test_a_file_that_is_deleted_while_it_is_opened_is_not_there(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    between_opening_and_looking(monkeypatch, file.unlink)
+    with pytest.raises(NotFound) as caught:
+        open_plain_file(file)
+    assert type(caught.value) is NotFound
