@@ -61,7 +61,7 @@ def _start(client: Client, example: Example, fields: dict[str, Any]) -> Any:
 
 
 def _take(url: str, addresses: dict[str, str]) -> None:
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})

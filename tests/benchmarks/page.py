@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--visits", type=int, default=9)
     arguments = parser.parse_args()
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium") or shutil.which("google-chrome")
     with (
         tempfile.TemporaryDirectory() as folder,
         serving(Path(folder), command=COMMAND) as server,

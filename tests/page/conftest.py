@@ -19,7 +19,7 @@ from app.cli.demo.examples import EXAMPLES
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, serving
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 AXE = Path(__file__).with_name("vendor") / "axe.min.js"
 IRIS = next(example for example in EXAMPLES if example.name == "iris")
 
@@ -57,7 +57,7 @@ def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[test]'")
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
+        pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
     with playwright.sync_playwright() as driver:
         # The sandbox of Chromium does not start for root, and the pages are our own.
         started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
