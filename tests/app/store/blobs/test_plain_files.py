@@ -98,7 +98,7 @@ def test_a_link_is_no_file_of_the_store(file: Path) -> None:
         BlobVerifier().problem(file.parent / "link", DIGEST)
 
 
-def between_opening_and_looking(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+def between_opening_and_looking(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
     """Have the first file that is opened changed before its status is read."""
     opened, left = os.open, [change]
 
@@ -114,7 +114,7 @@ def between_opening_and_looking(monkeypatch: pytest.MonkeyPatch, change: Callabl
 def test_a_file_is_opened_while_an_equal_one_takes_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = file.with_name("other")
     other.write_bytes(CONTENT)
-    between_opening_and_looking(monkeypatch, lambda: os.rename(other, file))
+    between_opening_and_looking(monkeypatch, lambda: other.rename(file))
     with os.fdopen(open_plain_file(file), "rb") as found:
         assert found.read() == CONTENT
     assert not other.exists()
