@@ -1,41 +1,22 @@
 """The contract under requests at the edges of its schemas, of which there are thousands (tests/app/api has a few)."""
 
+from __future__ import annotations
+
 import random
 from contextlib import suppress
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis import GenerationMode
-from schemathesis.core.errors import SerializationNotPossible
-from schemathesis.specs.openapi import checks
 
-from tests.app.api import test_schemathesis as few
 from tests.chaos.conftest import size
+from tests.support.contract import generated_cases
 from tests.support.server import ServerProcess
 
-URI_TOO_LONG = 414
+if TYPE_CHECKING:
+    import schemathesis
 
-
-def unsupported_method(context: Any, response: Any, case: schemathesis.Case) -> bool | None:
-    """Methods that the contract does not have are refused as such, unless their URL was too long to be read."""
-    return None if response.status_code == URI_TOO_LONG else checks.unsupported_method(context, response, case)
-
-
-# All but `positive_data_acceptance`: what is well-formed may still make no sense.
-ALL_CHECKS = [
-    *few.CHECKS,
-    checks.response_headers_conformance,
-    checks.allow_header_conformance,
-    unsupported_method,
-    checks.negative_data_rejection,
-    checks.missing_required_header,
-    checks.use_after_free,
-    checks.ensure_resource_availability,
-    checks.ignored_auth,
-]
 FEW = {
     "POST /v1/graphs": 80,
     "POST /v1/graphs/{graph_id}:gradcheck": None,
@@ -45,27 +26,34 @@ FEW = {
 EDGES_MAX = 500
 """Number of edges that are sent of each operation in `make chaos`, drawn from all: a graph has twenty thousand."""
 EXAMPLES = 50
+CASES = generated_cases()
 FULL = size() == "full"
 
 
-@pytest.mark.parametrize("label", few.OPERATIONS if FULL else FEW)
+@pytest.mark.parametrize("label", [label for label, mode in CASES if mode == "positive"] if FULL else FEW)
 def test_requests_at_the_edges_get_declared_answers(label: str, server: ServerProcess, chance: random.Random) -> None:
-    operation = few.OPERATIONS[label]
+    from schemathesis.core.errors import SerializationNotPossible
+
+    from tests.support import generated_requests as generated
+
+    operation = generated.OPERATIONS[label]
     edges = operation.schema.iter_coverage_cases(
         operation,
-        generation_modes=[few.GOOD, few.BAD],
+        generation_modes=[generated.GOOD, generated.BAD],
         generation_config=operation.schema.config.generation_for(operation=operation),
     )
     chosen = [*edges] if FULL else [*islice(edges, FEW[label])]
     assert chosen
     for case in chance.sample(chosen, min(EDGES_MAX, len(chosen))):
         with suppress(SerializationNotPossible):  # Parquet and the like: tests/fuzz has bodies of these
-            few.check(case, server, ALL_CHECKS)
+            generated.check(case, server, generated.ALL_CHECKS)
 
 
-@pytest.mark.parametrize(("label", "mode"), few.CASES if FULL else [])
-def test_random_requests_get_declared_answers(label: str, mode: GenerationMode, server: ServerProcess) -> None:
-    @given(few.OPERATIONS[label].as_strategy(mode))
+@pytest.mark.parametrize(("label", "mode"), CASES if FULL else [])
+def test_random_requests_get_declared_answers(label: str, mode: str, server: ServerProcess) -> None:
+    from tests.support import generated_requests as generated
+
+    @given(generated.OPERATIONS[label].as_strategy(generated.GenerationMode(mode)))
     @settings(
         max_examples=EXAMPLES,
         deadline=None,
@@ -75,6 +63,6 @@ def test_random_requests_get_declared_answers(label: str, mode: GenerationMode, 
         suppress_health_check=list(HealthCheck),
     )
     def answered(case: schemathesis.Case) -> None:
-        few.check(case, server, ALL_CHECKS)
+        generated.check(case, server, generated.ALL_CHECKS)
 
     answered()

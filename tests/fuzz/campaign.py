@@ -37,7 +37,7 @@ class Campaign:
         """Take up the seeds."""
         self._random = Random(f"{self.target.name} {self.seed}")
         self._watch = Edges(*self.target.packages)
-        for data in self.target.seeds:
+        for data in self.target.seeds():
             self._try(data)
 
     def run(self, executions: int | None = None, seconds: float | None = None) -> None:

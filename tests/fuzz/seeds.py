@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -62,16 +63,19 @@ _GOOD: Mapping[str, Sequence[bytes]] = {
 }
 
 
+@cache
 def uploads(format: str) -> list[bytes]:
     """Return files of a format: good ones, and the small ones of the corpus."""
     refused = [data if isinstance(data, bytes) else data.encode() for data, _ in _CORPUS[format].REFUSED.values()]
     return [*_GOOD[format], *(data for data in refused if len(data) <= SMALL)]
 
 
-JSON = [
-    b'{"a": [1, -2.5e3, true, false, null, "\\u2713\\ud83d\\ude00", {}, []]}',
-    *(body for body, _, _ in json_bodies.BODIES.values() if len(body) <= SMALL),
-]
+def json_texts() -> list[bytes]:
+    """Return texts in JSON: a good one, and the small ones of the corpus."""
+    good = b'{"a": [1, -2.5e3, true, false, null, "\\u2713\\ud83d\\ude00", {}, []]}'
+    return [good, *(body for body, _, _ in json_bodies.BODIES.values() if len(body) <= SMALL)]
+
+
 COLUMNS = [b"y:int64", b"x:float32[4],y:int64", b"img:uint8[8,8],s:class", b"x:int64[1_0]", b"x:int64,", b"x:int64[0]"]
 COLUMNS += [b'x:float32[3]=a..b,"c,d",y:class=e', b'x:int64="a".."b"', b"x:int64="]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -31,7 +32,8 @@ class Target:
     Attributes:
         name: what it reads.
         run: read an input; whatever is none of `refusals` is a fault.
-        seeds: inputs to begin with, valid ones and refused ones.
+        seeds: return inputs to begin with, valid ones and refused ones. They are made where they are used: each process
+            that collects the tests would take half a second for them.
         refusals: how it refuses.
         words: tokens of the format.
         packages: the folders whose lines show what an input reaches.
@@ -39,7 +41,7 @@ class Target:
 
     name: str
     run: Callable[[bytes], object]
-    seeds: Sequence[bytes]
+    seeds: Callable[[], Sequence[bytes]]
     refusals: tuple[type[Exception], ...]
     words: Sequence[bytes]
     packages: tuple[str, ...]
@@ -90,11 +92,18 @@ def _arrays(media: str) -> Callable[[bytes], object]:
 
 _INGEST, _GRAPH = ("app/ingest",), ("engine/graph", "engine/core/options", "engine/core/attributes")
 _READERS = [
-    Target(f"upload {format}", _upload(format), seeds.uploads(format), (IngestError,), seeds.WORDS[format], _INGEST)
+    Target(
+        f"upload {format}",
+        _upload(format),
+        partial(seeds.uploads, format),
+        (IngestError,),
+        seeds.WORDS[format],
+        _INGEST,
+    )
     for format in READERS
 ]
 _BODIES = [
-    Target(f"arrays {name}", _arrays(media), seeds.uploads(name), (ApiError,), seeds.WORDS[name], _INGEST)
+    Target(f"arrays {name}", _arrays(media), partial(seeds.uploads, name), (ApiError,), seeds.WORDS[name], _INGEST)
     for name, media in (("npy", NPY), ("npz", NPZ), ("safetensors", SAFETENSORS))
 ]
 RANDOM = [b"", b"a", b"1"]
@@ -103,27 +112,34 @@ _REFUSED = (ApiError, engine.EngineError)
 TARGETS = (
     *_READERS,
     *_BODIES,
-    Target("json", read_json, seeds.JSON, (ApiError,), seeds.WORDS["json"], ("app/http/strict_json", *_INGEST)),
+    Target("json", read_json, seeds.json_texts, (ApiError,), seeds.WORDS["json"], ("app/http/strict_json", *_INGEST)),
     Target(
         "columns",
         lambda data: parse_columns_spec(data.decode("latin-1")),
-        seeds.COLUMNS,
+        lambda: seeds.COLUMNS,
         (IngestError,),
         seeds.WORDS["columns"],
         _INGEST,
     ),
-    Target("program", _program, seeds.PROGRAMS, _REFUSED, seeds.WORDS["program"], _GRAPH),
-    Target("graph", _graph, seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/nn/layers")),
-    Target("random program", lambda data: check_accepted(random_program(Random(data))), RANDOM, (), RANDOM, _GRAPH),
+    Target("program", _program, lambda: seeds.PROGRAMS, _REFUSED, seeds.WORDS["program"], _GRAPH),
+    Target("graph", _graph, lambda: seeds.GRAPHS, _REFUSED, seeds.WORDS["graph"], (*_GRAPH, "engine/nn/layers")),
     Target(
-        "recipe", _recipe, seeds.RECIPES, _REFUSED, seeds.WORDS["recipe"], ("engine/training/recipe", "engine/optim")
+        "random program", lambda data: check_accepted(random_program(Random(data))), lambda: RANDOM, (), RANDOM, _GRAPH
     ),
-    Target("frames", _frames, seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
-    Target("log", read_records, seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/wal",)),
+    Target(
+        "recipe",
+        _recipe,
+        lambda: seeds.RECIPES,
+        _REFUSED,
+        seeds.WORDS["recipe"],
+        ("engine/training/recipe", "engine/optim"),
+    ),
+    Target("frames", _frames, lambda: seeds.FRAMES, (BadMessage,), seeds.WORDS["frames"], ("app/domain/frames",)),
+    Target("log", read_records, lambda: seeds.LOGS, (DamagedLog,), seeds.WORDS["frames"], ("app/worker/session/wal",)),
     Target(
         "checkpoint",
         _checkpoint,
-        seeds.CHECKPOINTS,
+        lambda: seeds.CHECKPOINTS,
         _REFUSED,
         seeds.WORDS["safetensors"],
         ("engine/data/checkpoint", "app/service/resources/checkpoints"),

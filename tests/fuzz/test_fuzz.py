@@ -19,7 +19,7 @@ def test_whatever_is_sent_is_read_or_refused(target: Target) -> None:
 
 
 def test_inputs_that_go_where_none_had_gone_are_kept() -> None:
-    target = Target("fault", _reader_with_a_fault, [b"...."], (), [b"ab"], ("tests/fuzz",))
+    target = Target("fault", _reader_with_a_fault, lambda: [b"...."], (), [b"ab"], ("tests/fuzz",))
     campaign = Campaign(target, SEED)
     campaign.run(executions=4000)
     assert len(campaign.corpus) > 2

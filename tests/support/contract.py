@@ -16,6 +16,26 @@ def contract() -> dict[str, Any]:
     return document
 
 
+def generated_cases() -> list[tuple[str, str]]:
+    """Return the operations that generated requests are sent of, "positive" requests and "negative" ones.
+
+    Left out are streams, and what creates a key: the first would shut all others out of the server that they share.
+    """
+    operations = {
+        f"{method.upper()} {path}": operation
+        for path, methods in contract()["paths"].items()
+        for method, operation in methods.items()
+        if not path.endswith("/events") and (path, method) != ("/v1/keys", "post")
+    }
+    # A request without a query and a body cannot be bad.
+    bad = [label for label, operation in operations.items() if _has_query(operation) or "requestBody" in operation]
+    return [*((label, "positive") for label in operations), *((label, "negative") for label in bad)]
+
+
+def _has_query(operation: dict[str, Any]) -> bool:
+    return any(parameter["in"] == "query" for parameter in operation.get("parameters", ()))
+
+
 @lru_cache(maxsize=4)  # all of them would take hundreds of megabytes
 def syntax(path: Path) -> ast.Module:
     """Return what a module says."""
