@@ -13,6 +13,7 @@ from tests.support.gate import slowed
 from tests.support.manual_clock import ManualClock
 from tests.support.server import ServerProcess, serving
 from tests.support.statements import sharing_statements
+from tests.support.workers import forking_workers
 
 CRAMPED_KEY = "correct-horse-battery-staple"
 
@@ -21,6 +22,13 @@ CRAMPED_KEY = "correct-horse-battery-staple"
 def _statements() -> Iterator[None]:
     """Compile a statement once for all stores."""
     with sharing_statements():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _workers() -> Iterator[None]:
+    """Fork what runners of this process fork workers from."""
+    with forking_workers():
         yield
 
 

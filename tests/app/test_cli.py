@@ -13,10 +13,10 @@ import pytest
 from adjoint_client import Client
 from app.__main__ import main
 from app.cli.demo import dataset_path, graph_path
-from app.cli.demo.runner import running_server
 from app.cli.serve import REFUSED
 from tests.support.patience import PATIENCE
 from tests.support.server import run_command
+from tests.support.server import serving as running
 
 ROOT = Path(__file__).parents[2]
 KEY = "not-so-secret-as-that"
@@ -32,8 +32,8 @@ def data_dir(tmp_path_factory):
 @pytest.fixture(scope="module")
 def keyed_url(data_dir):
     """The address of a server that wants a key."""
-    with running_server(data_dir, {"ADJOINT_API_KEY": KEY}) as url:
-        yield url
+    with running(data_dir, api_key=KEY) as server:
+        yield server.url
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """A process that has the application loaded, from which servers are forked: loading takes most of a server's start.
 
+So are processes that workers are forked from, for runners in the processes of tests.
+
 `python -m tests.support.fork_server DESCRIPTOR`, as `started` runs it, takes orders on that socket until its standard
 input ends. It loads nothing before the first order. Any number of processes may send orders.
 """
@@ -22,22 +24,23 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from tests.extent import FULL
-from tests.support.standby import ENVIRONMENT, PREPARE, use_preparation, use_standby
+from tests.support.standby import ENVIRONMENT, PREPARE, serve, use_preparation, use_standby
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "tests.support.fork_server")
 ORDER_MAX = 1 << 17
+ENDS_MAX = 4
+"""Number of descriptors that come with an order at most."""
+
 NUMBER = 8
 """Bytes of a number, as pids and exit statuses are sent."""
 
 
-class ForkedServer:
-    """A server's process, with what is used here of `subprocess.Popen`."""
+class ForkedProcess:
+    """A forked process, with what is used here of `subprocess.Popen`."""
 
-    def __init__(self, reported: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
+    def __init__(self, reported: socket.socket) -> None:
         """Read the pid from `reported`, on which the exit status follows in the end."""
-        self.stdout = stdout
-        self.stderr = stderr
         self.returncode: int | None = None
         self._reported = reported
         self.pid = _number(reported)
@@ -52,7 +55,7 @@ class ForkedServer:
         """Return the exit status when it has ended; subprocess.TimeoutExpired if it does not within `timeout` s."""
         if self.returncode is None:
             if not select.select([self._reported], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a forked server", timeout or 0.0)
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0.0)
             self._end()
         assert self.returncode is not None
         return self.returncode
@@ -76,6 +79,16 @@ class ForkedServer:
         self._reported.close()
 
 
+class ForkedServer(ForkedProcess):
+    """A server's process, and the ends of its output."""
+
+    def __init__(self, reported: socket.socket, stdout: TextIO, stderr: TextIO) -> None:
+        """Read the pid from `reported`, as for any process."""
+        super().__init__(reported)
+        self.stdout = stdout
+        self.stderr = stderr
+
+
 class ForkServer:
     """Has servers forked from the process whose orders go to the socket of this name."""
 
@@ -89,15 +102,26 @@ class ForkServer:
 
         A `command` is given to the command line in its place.
         """
-        reported, sender = socket.socketpair()
         (stdout, out), (stderr, err) = os.pipe(), os.pipe()
-        with sender:
-            ends = [out, err, sender.fileno()]
-            order = json.dumps({"environment": dict(environment), "command": [*command]})
-            socket.send_fds(self._orders, [order.encode()], ends)
+        reported = self._order(environment, command, [out, err])
         os.close(out)
         os.close(err)
         return ForkedServer(reported, os.fdopen(stdout), os.fdopen(stderr))
+
+    def fork_workers(self, environment: Mapping[str, str], command: Sequence[str], orders: int) -> ForkedProcess:
+        """Return a process that workers are forked from, which takes `orders` on that socket.
+
+        It has this process's standard error. The `command` is what would follow the module's name on a command line.
+        """
+        return ForkedProcess(self._order(environment, command, [1, 2, orders]))
+
+    def _order(self, environment: Mapping[str, str], command: Sequence[str], ends: Sequence[int]) -> socket.socket:
+        """Return the socket on which the process reports."""
+        reported, sender = socket.socketpair()
+        with sender:
+            order = json.dumps({"environment": dict(environment), "command": [*command]})
+            socket.send_fds(self._orders, [order.encode()], [sender.fileno(), *ends])
+        return reported
 
 
 @contextmanager
@@ -134,22 +158,26 @@ def _await_order(orders: socket.socket) -> None:
         os._exit(0)
 
 
-def _obey(orders: socket.socket) -> list[str]:
-    """Fork a keeper for each order; returns in the forked server alone, with its command."""
+def _obey(orders: socket.socket) -> tuple[list[str], int | None]:
+    """Fork a keeper for each order; returns in the forked process alone.
+
+    That gets its command, and one that workers are to be forked from the socket of its orders.
+    """
     while True:
         _await_order(orders)
-        order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, 3)
+        order, ends, _, _ = socket.recv_fds(orders, ORDER_MAX, ENDS_MAX)
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         if os.fork() == 0:
             orders.close()
             _open_nothing()
-            _keep(*ends)
+            reported, out, err, *channel = ends
+            _keep(reported, out, err, *channel)
             os.environ.clear()
             os.environ.update(json.loads(order)["environment"])
             command: list[str] = json.loads(order)["command"]
-            return command
+            return command, channel[0] if channel else None
         for end in ends:
             os.close(end)
 
@@ -161,8 +189,8 @@ def _open_nothing() -> None:
     os.close(nothing)
 
 
-def _keep(out: int, err: int, reported: int) -> None:
-    """Fork the server, in which this returns; send its pid, and in the end its exit status."""
+def _keep(reported: int, out: int, err: int, *channel: int) -> None:
+    """Fork the process, in which this returns; send its pid, and in the end its exit status."""
     server = os.fork()
     if server == 0:
         os.close(reported)
@@ -171,8 +199,8 @@ def _keep(out: int, err: int, reported: int) -> None:
             os.close(end)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         return
-    os.close(out)
-    os.close(err)
+    for end in (out, err, *channel):
+        os.close(end)
     with socket.socket(fileno=reported) as sender:
         _send(sender, server)
         _send(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
@@ -209,12 +237,15 @@ def main(descriptor: int) -> NoReturn:
         train_once()
     gc.collect()
     gc.freeze()
-    command = _obey(orders)
-    gate = os.environ.get(VARIABLE)
+    command, channel = _obey(orders)
+    gate, name = os.environ.get(VARIABLE), os.environ.get(PREPARE)
+    hold = partial(hold_workers, Path(gate)) if gate else lambda: None
+    if channel is not None:
+        os.setsid()
+        serve(channel, hold, command)
     if gate:
         use_gate(Path(gate))
-    name = os.environ.get(PREPARE)
-    prepare = use_preparation(name) if name else partial(hold_workers, Path(gate)) if gate else lambda: None
+    prepare = use_preparation(name) if name else hold
     if not command and not FULL:
         use_standby(prepare)
     if not command and readers:

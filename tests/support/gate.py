@@ -1,11 +1,12 @@
 """Holding and slowing fits as a test says: what happens to them does not depend on how fast the machine is then."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from app.worker.reporter import Reporter
@@ -13,24 +14,9 @@ if TYPE_CHECKING:
 VARIABLE = "TESTS_GATE"
 """Names the file of the gate to a server that tests fork."""
 
-# The fork server, with workers that heed the gate.
-FORK_SERVER = """
-import os
-from pathlib import Path
-import app.worker.fork_server
-from tests.support.gate import hold_workers
+COMMAND = (sys.executable, "-P", "-m", "tests.support.gate")
+"""Starts a process that forks workers which heed the gate, whose file is to follow."""
 
-hold_workers(Path({gate!r}))
-{prepare}
-app.worker.fork_server.main()
-os._exit(0)
-"""
-WARM = """
-from tests.support.warming import load_kernels, train_once
-
-load_kernels()
-train_once()
-"""
 SECONDS = 0.002
 """Between two looks at the file."""
 
@@ -45,12 +31,7 @@ class Gate:
     @property
     def command(self) -> tuple[str, ...]:
         """The command line of a fork server whose workers heed the gate."""
-        return (sys.executable, "-P", "-c", FORK_SERVER.format(gate=str(self.path), prepare=""))
-
-    @property
-    def warm_command(self) -> tuple[str, ...]:
-        """That of one for many fits, which has loaded what they need."""
-        return (sys.executable, "-P", "-c", FORK_SERVER.format(gate=str(self.path), prepare=WARM))
+        return (*COMMAND, str(self.path))
 
     @contextmanager
     def holding(self, step: int) -> Iterator[Callable[[int], None]]:
@@ -129,3 +110,16 @@ def use_gate(path: Path) -> None:
     from app.runner import local  # a fork server that heeds the gate does without
 
     local._COMMAND = Gate(path).command
+
+
+def main(path: str, *arguments: str) -> NoReturn:
+    """Be that fork server; `arguments` are those of any."""
+    from app.worker.fork_server import main
+
+    hold_workers(Path(path))
+    main(*arguments)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from app.runner import fork_server
 
@@ -97,16 +97,21 @@ def _serve(start: socket.socket, prepare: Callable[[], None]) -> None:
     if not orders:
         os._exit(0)
     start.close()
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    for descriptor, place in ((orders[0], 0), (nothing, 1)):
-        os.dup2(descriptor, place)
-        os.close(descriptor)
     environment = fork_server._environment()
     os.environ.clear()
     os.environ.update(environment)
+    serve(orders[0], prepare)
+
+
+def serve(orders: int, prepare: Callable[[], None], arguments: Sequence[str] = ()) -> NoReturn:
+    """Be a fork server that takes orders from this socket, after `prepare`; `arguments` are its command line's."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for descriptor, place in ((orders, 0), (nothing, 1)):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
     prepare()
-    # Here, since whoever only knows ENVIRONMENT does without.
+    # Here, since a process that only needs ENVIRONMENT does without.
     from app.worker.fork_server import main
 
-    main()
+    main(*arguments)
     os._exit(0)

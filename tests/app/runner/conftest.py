@@ -256,7 +256,7 @@ class LastingRunner(LocalRunner):
 
     def open(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(local, "_COMMAND", self.gate.warm_command)
+            patch.setattr(local, "_COMMAND", self.gate.command)
             super().open()
 
     def close(self) -> None:

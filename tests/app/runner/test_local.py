@@ -27,6 +27,7 @@ from app.domain.runtime import allot
 from app.runner.local import LocalRunner
 from app.runner.port import Exited, Handle, Report
 from tests.support.patience import PATIENCE
+from tests.support.workers import starting_workers
 
 from .conftest import all_end
 
@@ -198,22 +199,25 @@ def test_a_process_leaves_the_machine_usable_and_computes_with_one_thread(
     handle = runner.start(assign())
     process = psutil.Process(listener.await_message(handle, Started).pid)
     listener.await_message(handle, MetricRows)
-    environment = process.environ()
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        assert environment[name] == "1"
-    assert environment["PYTHONHASHSEED"] == "0"
     assert process.nice() == min(10 + psutil.Process().nice(), 19)
     assert resource.prlimit(process.pid, resource.RLIMIT_CORE) == (0, 0)
     # The fit, and the thread that listens.
     assert process.num_threads() == 2
 
 
-def test_a_worker_does_not_see_the_settings_of_the_server(assign: Assign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_has_an_environment_of_its_own_without_the_settings_of_the_server(
+    assign: Assign, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ADJOINT_API_KEY", "secret")
     runner = LocalRunner(SystemClock())
     listener = Listener(runner)
-    handle = runner.start(assign())
-    assert "ADJOINT_API_KEY" not in psutil.Process(listener.await_message(handle, Started).pid).environ()
+    with starting_workers():
+        handle = runner.start(assign())
+    environment = psutil.Process(listener.await_message(handle, Started).pid).environ()
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        assert environment[name] == "1"
+    assert environment["PYTHONHASHSEED"] == "0"
+    assert "ADJOINT_API_KEY" not in environment
     runner.close()
 
 
