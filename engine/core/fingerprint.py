@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.tile_registers import may_use_tiles
+
 SYMBOL_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 """Names of OpenBLAS functions in NumPy's wheels and other builds."""
 
@@ -24,7 +26,7 @@ def fingerprint(executor: str = "numpy") -> dict[str, Any]:
         "blas_core": _blas()[1],
         # The native executor computes a product on one thread.
         "blas_threads": "1" if executor == "native" else blas_threads(),
-        "machine": platform.machine(),
+        "machine": platform.machine() + (" with AMX" if executor == "native" and may_use_tiles() else ""),
     }
 
 

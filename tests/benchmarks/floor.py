@@ -1,7 +1,8 @@
 """The least time that a step can take on this machine: its matrix products at the measured peak, then its optimizer.
 
 The optimizer's pass reads or writes seven arrays as large as the parameters, at the rate at which this machine streams
-as much memory. Everything else (activations, losses, normalisation) is left out, so no program goes below.
+as much memory. Everything else (activations, losses, normalisation) is left out, so a program goes below
+only if it multiplies faster than the libraries that were measured.
 """
 
 from __future__ import annotations

@@ -67,6 +67,7 @@ COMMON = frozenset(
         "sigmoid_float32",
         "sign_float32",
         "silu_float32",
+        "split_product_float32",
         "square_float32",
         "square_sums_float32",
         "standardize_channels_float32",

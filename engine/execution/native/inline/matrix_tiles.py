@@ -119,7 +119,7 @@ def transpose(
             left = builder.sub(columns, first)
             mask = emit.first_lanes(left)
             read = [emit.masked_load(emit.at(start, (first, emit.size)), mask) for start in starts]
-            for column, vector in enumerate(_transposed(emit, read)):
+            for column, vector in enumerate(transposed(emit, read)):
                 inside = builder.icmp_signed("<", emit.word(column), left)
                 kept = emit.first_lanes(builder.select(inside, rows, emit.word(0)))
                 place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
@@ -132,7 +132,7 @@ def transpose(
     return types.void(*[types.int64] * 6, zero), generate
 
 
-def _transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:
+def transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:
     """Return the columns of a square matrix, given its rows: blocks off the diagonal change places, by powers of 2."""
     lanes, distance = emit.lanes, 1
     while distance < lanes:

@@ -20,6 +20,11 @@ RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with AVX-512 multiply by these blocks")
 
 
+@pytest.fixture(autouse=True)
+def _no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
+
+
 def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
     """Return a matrix whose rows lie apart in an array of NaN."""
     before, behind = draw.integers(1, 20, 2)

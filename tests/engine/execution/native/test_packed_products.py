@@ -18,6 +18,11 @@ ATTRS = {"transpose_a": False, "transpose_b": True}
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
 
+@pytest.fixture(autouse=True)
+def _no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
+
+
 def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
     """Return a matrix whose rows may lie apart in an array of NaN."""
     before, behind = draw.integers(0, 20, 2)
