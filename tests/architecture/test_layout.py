@@ -65,8 +65,9 @@ WIDE_CONSTRUCTORS = {"DataLoader", "Layer", "Op", "Sequential", "Value"}
 
 def test_constructors_with_many_collaborators_take_a_configuration_object() -> None:
     wide = set()
-    for path in SOURCES:
-        for kind in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    texts = (path.read_text(encoding="utf-8") for path in SOURCES)
+    for text in filter(_may_have_a_wide_constructor, texts):
+        for kind in ast.walk(ast.parse(text)):
             methods = kind.body if isinstance(kind, ast.ClassDef) else ()
             for method in methods:
                 if isinstance(method, ast.FunctionDef) and method.name == "__init__":
@@ -74,6 +75,11 @@ def test_constructors_with_many_collaborators_take_a_configuration_object() -> N
                     if len(given.posonlyargs + given.args[1:] + given.kwonlyargs) > MOST_COLLABORATORS:
                         wide.add(kind.name)
     assert wide == WIDE_CONSTRUCTORS
+
+
+def _may_have_a_wide_constructor(text: str) -> bool:
+    """Return whether a constructor's arguments have that many commas between them: most modules need not be parsed."""
+    return any(given.count(",") > MOST_COLLABORATORS for given in re.findall(r"def __init__\((.*?)->", text, re.DOTALL))
 
 
 def _code(path: Path) -> list[str]:

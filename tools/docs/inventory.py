@@ -3,7 +3,7 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -191,6 +191,8 @@ INTERNAL = (
 )
 """Where constants bound what the server keeps or does by itself, and nothing that a client sends."""
 
+_DECLARING = re.compile(r"\b(code|status)\b|^\s*class \w+\(", re.MULTILINE)
+"""Text that a module has if it may define what takes a code, or a class with an HTTP status or made from one."""
 _LIMIT_NAME = re.compile(r"(^|_)(MAX|MOST)(_|$)")
 
 
@@ -252,19 +254,28 @@ def _of_modules() -> Iterator[Limit]:
 
 @cache
 def codes() -> dict[str, set[str]]:
-    """Return for each error code how it is met: an HTTP status, among `errors`, of a fit, or of the engine."""
-    trees = {
-        path: [*ast.walk(ast.parse(path.read_text("utf-8")))]
-        for part in ("app", "engine")
-        for path in (ROOT / part).rglob("*.py")
-    }
-    statuses = _statuses(trees.values())
-    everywhere = {name: place for tree in trees.values() for name, place in _places(tree).items()}
+    """Return for each error code how it is met: an HTTP status, among `errors`, of a fit, or of the engine.
+
+    A module is parsed where its text has the words for it: the syntax of all of them takes seconds, and so much memory
+    that it is not kept either.
+    """
+    texts = {path: path.read_text("utf-8") for part in ("app", "engine") for path in (ROOT / part).rglob("*.py")}
+    everywhere: dict[str, int] = {}
+    classes: dict[str, _ErrorClass] = {}
+    for text in filter(_DECLARING.search, texts.values()):
+        nodes = [*ast.walk(ast.parse(text))]
+        everywhere |= _places(nodes)
+        classes |= {node.name: _error_class(node) for node in nodes if isinstance(node, ast.ClassDef)}
+    statuses = _statuses(classes)
+    calling = re.compile(rf"\b(?:code|{'|'.join(sorted({*everywhere, *CALLS}))})\b")
     found: dict[str, set[str]] = defaultdict(set, {code: {status} for code, status in BY_PHRASE.items()})
-    for path, tree in trees.items():
+    for path, text in texts.items():
+        if not calling.search(text):
+            continue
+        nodes = [*ast.walk(ast.parse(text))]
         of_engine = path.is_relative_to(ROOT / "engine")
-        places = {**everywhere, **_places(tree), **CALLS}
-        for node in tree:
+        places = {**everywhere, **_places(nodes), **CALLS}
+        for node in nodes:
             for code, how in _codes_of(node, statuses, places, engine=of_engine):
                 found[code].add(how)
     return dict(found)
@@ -321,16 +332,27 @@ def _status_of(node: ast.Call, known: str | None, *, engine: bool) -> str:
     return known or (OF_THE_ENGINE if engine else IN_ERRORS)
 
 
-def _statuses(trees: Iterable[list[ast.AST]]) -> dict[str, str]:
+@dataclass(frozen=True)
+class _ErrorClass:
+    """The HTTP status that a class has of its own, and the names of the classes that it is made from."""
+
+    status: str | None
+    bases: tuple[str, ...]
+
+
+def _error_class(node: ast.ClassDef) -> _ErrorClass:
+    bases = tuple(getattr(base, "id", "") for base in node.bases)
+    return _ErrorClass(next(iter(_class_attribute(node, "status")), None), bases)
+
+
+def _statuses(classes: Mapping[str, _ErrorClass]) -> dict[str, str]:
     """Return the HTTP status of each class of errors: its own, or that of the class it is made from."""
-    classes = {node.name: node for tree in trees for node in tree if isinstance(node, ast.ClassDef)}
 
     def status(name: str) -> str | None:
-        node = classes.get(name)
-        if node is None:
+        found = classes.get(name)
+        if found is None:
             return None
-        own = next(iter(_class_attribute(node, "status")), None)
-        return own or next((found for base in node.bases if (found := status(getattr(base, "id", "")))), None)
+        return found.status or next((inherited for base in found.bases if (inherited := status(base))), None)
 
     return {name: found for name in classes if (found := status(name))}
 
