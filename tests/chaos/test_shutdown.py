@@ -31,7 +31,7 @@ def under_way(driver: Driver, fits: Mapping[str, str]) -> None:
 
 def asking(url: str, answers: list[httpx.Response], over: threading.Event) -> None:
     """Post fits until nobody answers any more."""
-    with httpx.Client(base_url=url, timeout=ENDS_WITHIN_SECONDS) as http:
+    with httpx.Client(base_url=url, timeout=ENDS_WITHIN_SECONDS, verify=False) as http:
         while not over.is_set():
             try:
                 answers.append(http.post("/v1/fits", json={"graph": "graph_0", "dataset": "ds_0", "steps": 1}))
