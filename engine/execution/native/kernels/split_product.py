@@ -23,12 +23,13 @@ from engine.execution.native.inline.split_tiles import (
 )
 from engine.execution.native.inline.vectors import add_row, copy_row
 from engine.execution.native.kernel import inline, kernel_of, real
+from engine.execution.native.kernels.blocked_product import SMALL
 from engine.execution.native.lowering import Argument, Call, Scratch
 
-ROWS_BLOCK, COLUMNS_BLOCK, DEPTH = 256, 512, 128
+ROWS_BLOCK, COLUMNS_BLOCK, DEPTH = 128, 512, 128
 """Rows, columns and depth of a block, of 6 bytes a number: those of both operands stay in the second-level cache."""
-LEAST = 64
-"""Fewest rows, columns and depth of the smallest product; packing smaller ones takes as long as multiplying them."""
+LEAST = (64, 64, 32)
+"""Fewest rows, columns and depth; packing takes as long as multiplying where there are fewer."""
 LARGEST_WASTE = 1.25
 """Largest ratio of what whole tiles compute to what there is."""
 
@@ -163,7 +164,8 @@ def by_parts(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | 
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
     assert isinstance(lda, int) and isinstance(ldb, int) and isinstance(ldc, int)  # noqa: PT018
     whole = math.prod(-(-extent // BLOCK) * BLOCK for extent in (m, n, k))
-    if dtype != np.float32 or min(m, n, k) < LEAST or whole > LARGEST_WASTE * m * n * k or not has_tiles():
+    few = any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)) or m * n * k <= SMALL
+    if dtype != np.float32 or few or whole > LARGEST_WASTE * m * n * k or not has_tiles():
         return None
     left, right = (a, 4 * lda), (b, 4 * ldb)
     turned = not ta and tb and m < n  # the operand with fewer rows is transposed

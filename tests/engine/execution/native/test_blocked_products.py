@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with
 
 
 @pytest.fixture(autouse=True)
-def _no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.execution.native.kernels.blocked_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
 
 
