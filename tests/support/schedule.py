@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, SupportsIndex
 from zlib import crc32
 
 import pytest
@@ -91,6 +93,19 @@ def _is_in(path: Path, folder: str) -> bool:
     return path.is_relative_to(ROOT / folder)
 
 
+class Collected(list[str]):
+    """The ids of all tests in order, whose places are found at once."""
+
+    def __init__(self, nodeids: Iterable[str]) -> None:
+        """Take the ids, which differ."""
+        super().__init__(nodeids)
+        self._places = {nodeid: place for place, nodeid in enumerate(self)}
+
+    def index(self, nodeid: str, *bounds: SupportsIndex) -> int:
+        """Return the place of a test."""
+        return super().index(nodeid, *bounds) if bounds else self._places[nodeid]
+
+
 class Schedule(LoadFileScheduling):
     """The tests of a file run in one process and share their server; files of the engine are dealt out in parts."""
 
@@ -103,6 +118,19 @@ class Schedule(LoadFileScheduling):
             return path
         count = self._counts[path]
         return f"{path} {crc32(nodeid.encode()) % (count // PART)}" if count >= 2 * PART else path
+
+    def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+        """Keep what a process has collected, with the place of each test: they are looked up one by one."""
+        super().add_node_collection(node, collection)
+        if node in self.registered_collections:  # not where a process that replaces another has found other tests
+            self.registered_collections[node] = Collected(self.registered_collections[node])
+
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """Return the number of pending tests, and drop the parts that are done: all of them were counted each time."""
+        for scope in [scope for scope, tests in workload.items() if all(tests.values())]:
+            del workload[scope]
+        pending: int = super()._pending_of(workload)
+        return pending
 
     @property
     def _counts(self) -> Counter[str]:
