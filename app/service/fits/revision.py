@@ -14,7 +14,7 @@ from app.service.fits.control import FitRequeue, check_startable
 from app.service.fits.event_log import record_log
 from app.service.fits.inputs import FitInputs, InputReader
 from app.service.fits.limits import LABELS_MAX, FitLimits, read_deadline, read_priority
-from app.service.fits.sweeps import find_extendable
+from app.service.fits.sweeps import Continuation, find_extendable
 from app.service.fits.view import FitView, build_view, record_every_steps
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.idempotency import SaveResponse
@@ -54,19 +54,19 @@ class FitExtension:
         while True:
             with self._store.read() as work:
                 fit = work.fits.get(fit_id)
-                variants = _find_extendable(work, fit)
+                found = _find_extendable(work, fit)
             inputs = self._inputs.read(fit.request, set())
             if fit.sweep is None:
                 after, extended = self._lengthen(inputs, fit, extension), []
             else:
-                extended = [self._lengthen(inputs, variant, extension) for variant in variants]
+                extended = [self._lengthen(inputs, variant, extension) for variant in found.competing]
             with self._store.begin() as work:
                 now = work.fits.get(fit_id)
-                if now.version != fit.version or _find_extendable(work, now) != variants:
+                if now.version != fit.version or _find_extendable(work, now) != found:
                     continue
                 if fit.sweep is not None:
                     after = _extend_sweep(fit, extension, work.fits.variants(fit_id), extended)
-                fit = self._requeue.queue(work, after, extended)
+                fit = self._requeue.queue(work, after, [*extended, *found.eliminated])
                 view = build_view(work, fit)
                 save_response(work, view)
                 return view
@@ -114,8 +114,8 @@ def keep_recording_interval(fit: FitRecord, request: Mapping[str, Any]) -> dict[
     return {**request, "record": {**record, "every_steps": every}}
 
 
-def _find_extendable(work: UnitOfWork, fit: FitRecord) -> Sequence[FitRecord]:
-    """Return the variants that are extended with a fit; raise Conflict if it cannot be extended."""
+def _find_extendable(work: UnitOfWork, fit: FitRecord) -> Continuation:
+    """Return the variants that continue with a fit that is extended; raise Conflict if it cannot be extended."""
     check_whole(fit)
     if not fit.terminal:
         raise Conflict(
@@ -123,12 +123,12 @@ def _find_extendable(work: UnitOfWork, fit: FitRecord) -> Sequence[FitRecord]:
             code="not_terminal",
         )
     check_startable(work, fit)
-    variants = () if fit.sweep is None else find_extendable(work, fit)
-    for each in variants if fit.sweep is not None else [fit]:
+    found = Continuation(()) if fit.sweep is None else find_extendable(work, fit)
+    for each in found.competing if fit.sweep is not None else [fit]:
         # What has ended as it should has made a last row; from an earlier step on there would be none there.
         if each.state is FitState.SUCCEEDED:
             check_checkpoint(work, each)
-    return variants
+    return found
 
 
 def _extend_sweep(

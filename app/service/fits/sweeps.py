@@ -46,23 +46,42 @@ NUMERICAL_FAILURES = frozenset({"numerics_nonfinite", "numerics_diverged"})
 """Errors that a variant would reproduce: they are determined by its numbers, not by its process."""
 
 
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The variants that continue with an ended sweep.
+
+    Attributes:
+        competing: those that train on.
+        eliminated: those that are out by their rung, and were ended with the sweep before that was stored.
+    """
+
+    competing: Sequence[FitRecord]
+    eliminated: Sequence[FitRecord] = ()
+
+
 def find_resumable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
-    """Return the variants that continue when an ended sweep is resumed.
+    """Return the variants that are queued when an ended sweep is resumed, the eliminated ones to be ended as such.
 
     Raises Conflict if there are none, or if one of a halving sweep was deleted, since the others are compared with it.
     """
-    return _find_continuable(work, sweep, "resume", succeeded=False)
+    found = _find_continuable(work, sweep, succeeded=False)
+    if not found.competing and not found.eliminated:
+        raise _nothing_left(sweep, "resume")
+    return (*found.competing, *found.eliminated)
 
 
-def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Sequence[FitRecord]:
+def find_extendable(work: UnitOfWork, sweep: FitRecord) -> Continuation:
     """Return the variants that continue when an ended sweep is extended: completed ones too.
 
-    Raises Conflict as `find_resumable`.
+    Raises Conflict if none competes, or as `find_resumable`.
     """
-    return _find_continuable(work, sweep, "extend", succeeded=True)
+    found = _find_continuable(work, sweep, succeeded=True)
+    if not found.competing:
+        raise _nothing_left(sweep, "extend")
+    return found
 
 
-def _find_continuable(work: UnitOfWork, sweep: FitRecord, action: str, *, succeeded: bool) -> Sequence[FitRecord]:
+def _find_continuable(work: UnitOfWork, sweep: FitRecord, *, succeeded: bool) -> Continuation:
     terms, variants = sweep_config_of(sweep), work.fits.variants(sweep.id)
     if terms.rungs and len(variants) < (terms.variants or 0):
         raise Conflict(
@@ -71,14 +90,15 @@ def _find_continuable(work: UnitOfWork, sweep: FitRecord, action: str, *, succee
             code="variants_deleted",
         )
     ended = [variant for variant in variants if not _may_go_on(variant, succeeded=succeeded)]
-    found = _still_competing(terms, variants, {variant.id for variant in ended})
-    if not found:
-        raise Conflict(
-            f"no variant of sweep {sweep.id}, which has {sweep.state}, is left to {action}: each has come to its end, "
-            "was cancelled by itself, or failed by its numbers; extend the sweep, or fork the variant that is to go on",
-            code="already_terminal",
-        )
-    return found
+    return _select_continuing(terms, variants, {variant.id for variant in ended})
+
+
+def _nothing_left(sweep: FitRecord, action: str) -> Conflict:
+    return Conflict(
+        f"no variant of sweep {sweep.id}, which has {sweep.state}, is left to {action}: each has come to its end, "
+        "was cancelled by itself, or failed by its numbers; extend the sweep, or fork the variant that is to go on",
+        code="already_terminal",
+    )
 
 
 def _may_go_on(variant: FitRecord, *, succeeded: bool) -> bool:
@@ -89,10 +109,10 @@ def _may_go_on(variant: FitRecord, *, succeeded: bool) -> bool:
     return (variant.error or {}).get("code") not in NUMERICAL_FAILURES
 
 
-def _still_competing(terms: SweepConfig, variants: Sequence[FitRecord], ended: set[str]) -> Sequence[FitRecord]:
-    """Return the variants not in `ended` that are not eliminated yet; earlier decisions are not revised."""
+def _select_continuing(terms: SweepConfig, variants: Sequence[FitRecord], ended: set[str]) -> Continuation:
+    """Return the variants not in `ended`: those that compete, and the eliminated; earlier decisions are not revised."""
     if not terms.rungs:
-        return tuple(variant for variant in variants if variant.id not in ended)
+        return Continuation([variant for variant in variants if variant.id not in ended])
     farthest = max(variant.step for variant in variants)
 
     def overtaken(variant: FitRecord) -> bool:
@@ -108,8 +128,11 @@ def _still_competing(terms: SweepConfig, variants: Sequence[FitRecord], ended: s
         reached=[_variant_state(variant).reached for variant in variants],
         ended=gone,
     )
-    gone.update(left.variant for left in halving.left_behind())
-    return tuple(variant for place, variant in enumerate(variants) if place not in gone)
+    eliminated = {left.variant for left in halving.left_behind()}
+    return Continuation(
+        [variant for place, variant in enumerate(variants) if place not in gone | eliminated],
+        [variants[place] for place in sorted(eliminated) if variants[place].state is not FitState.SUCCEEDED],
+    )
 
 
 def _variant_state(variant: FitRecord) -> VariantConfig:

@@ -310,6 +310,52 @@ def test_what_a_halving_sweep_has_decided_stands_when_it_is_resumed(place: Workp
     assert caught.value.code == "variants_deleted"
 
 
+def sweep_killed_at_a_rung(place: Workplace) -> tuple[str, list[str]]:
+    """Return a sweep by halving, killed before it was stored that its first and third variant are out of it."""
+    sweep = place.submit(HALVING)
+    claim, _ = place.start()
+    ids = [fit.id for fit in place.variants(sweep)]
+    for fit_id, value in zip(ids, (0.5, 0.25, 0.75), strict=True):
+        place.say(claim, About(fit_id, rows(1, 2)), About(fit_id, place.checkpoint(claim, 2)))
+        place.say(claim, About(fit_id, Reached(2, value)), About(fit_id, Phase(WAITING)))
+    place.say(claim, About(ids[0], Finished("succeeded", "left behind at step 2: rank 2 of 3")))
+    place.control.kill(sweep)
+    assert place.states(sweep) == ["cancelled", "succeeded", "cancelled", "cancelled"]
+    return sweep, ids
+
+
+def test_a_variant_that_was_eliminated_when_its_sweep_was_killed_is_ended_as_such(place: Workplace) -> None:
+    sweep, (_, second, third) = sweep_killed_at_a_rung(place)
+    place.control.resume(sweep)
+    assert place.states(sweep) == ["queued", "succeeded", "queued", "queued"]
+    claim, assignment = place.start()
+    assert [share.ended for share in share_of(assignment).variants] == [True, False, False]
+    place.say(claim, About(third, Finished("succeeded", "left behind at step 2: rank 3 of 3")))
+    place.say(claim, About(second, Finished("succeeded")), Finished("succeeded"))
+    assert place.states(sweep) == ["succeeded"] * 4
+
+
+def test_an_eliminated_variant_of_a_killed_sweep_is_not_extended_with_it(place: Workplace) -> None:
+    sweep, _ = sweep_killed_at_a_rung(place)
+    place.extend(sweep, Extension("steps", 4))
+    assert place.states(sweep) == ["queued", "succeeded", "queued", "queued"]
+    assert [fit.total_steps for fit in place.variants(sweep)] == [8, 12, 8]
+
+
+def test_a_killed_sweep_of_which_all_variants_are_out_is_resumed_to_store_that(place: Workplace) -> None:
+    sweep, (_, second, third) = sweep_killed_at_a_rung(place)
+    with place.store.begin() as work:
+        best = work.fits.get(second)
+        work.fits.update(replace(best, variant={**(best.variant or {}), "withdrawn": True}))
+    with pytest.raises(Conflict, match="left to extend"):
+        place.extend(sweep, Extension("steps", 4))
+    place.control.resume(sweep)
+    assert place.states(sweep) == ["queued", "succeeded", "cancelled", "queued"]
+    claim, _ = place.start()
+    place.say(claim, About(third, Finished("succeeded", "left behind at step 2: rank 3 of 3")), Finished("succeeded"))
+    assert place.states(sweep) == ["succeeded", "succeeded", "cancelled", "succeeded"]
+
+
 def test_a_sweep_is_extended_to_one_length(place: Workplace) -> None:
     sweep = place.submit(GRID)
     claim, _ = place.start()
