@@ -1,5 +1,6 @@
 """What the operating system reports about worker processes: how they ended, OOM kills, resident memory."""
 
+import contextlib
 import signal
 from pathlib import Path
 
@@ -68,14 +69,36 @@ def _signal_name(number: int) -> str:
 def resident_bytes(worker: int) -> int:
     """Return the resident memory of a worker and its other ranks; pages that they share count for each."""
     try:
-        family = [process := psutil.Process(worker), *process.children(recursive=True)]
+        return sum(map(_process_bytes, [worker, *_descendants(worker)]))
     except psutil.Error:
         return 0
-    return sum(map(_process_bytes, family))
 
 
-def _process_bytes(process: psutil.Process) -> int:
+def _descendants(pid: int) -> list[int]:
+    """Return the processes below this one. psutil.Error if it is gone, unless the kernel lists children."""
+    # psutil reads the status of each process of the machine for it. Some kernels have no such lists.
+    if not Path(f"/proc/{pid}/task/{pid}/children").exists():
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    found: list[int] = []
+    below = [pid]
+    while below:
+        below = [child for process in below for child in _children(process)]
+        found += below
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    """Return the children of all threads of a process; none if it is gone."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # that thread has ended
+                found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def _process_bytes(pid: int) -> int:
     try:
-        return int(process.memory_info().rss)
+        return int(psutil.Process(pid).memory_info().rss)
     except psutil.Error:
         return 0

@@ -1,11 +1,14 @@
 """Exit codes and signals as causes of a process end."""
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
-from app.runner.process_status import classify_exit, memory_kills
+from app.runner.process_status import _descendants, classify_exit, memory_kills, resident_bytes
 
 
 @pytest.mark.parametrize(
@@ -77,3 +80,32 @@ def test_the_narrowest_count_that_there_is_counts(tmp_path: Path, files: dict[st
 
 def test_this_system_can_be_asked() -> None:
     assert (memory_kills() or 0) >= 0
+
+
+# A process with a child, forked by another thread than its first, and a grandchild; all wait for the end of the input.
+FAMILY = """
+import os, threading
+
+def fork():
+    if os.fork() == 0:
+        os.fork()
+        wait()
+
+def wait():
+    os.write(1, b"%d\\n" % os.getpid())
+    os.read(0, 1)
+    os._exit(0)
+
+forking = threading.Thread(target=lambda: (fork(), os.read(0, 1)))
+forking.start()
+wait()
+"""
+
+
+def test_the_memory_of_a_worker_is_that_of_all_processes_below_it() -> None:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", FAMILY], **pipes) as worker:  # type: ignore[call-overload]
+        pids = [int(worker.stdout.readline()) for _ in range(3)]
+        assert {worker.pid, *_descendants(worker.pid)} == set(pids)
+        assert resident_bytes(worker.pid) > max(psutil.Process(pid).memory_info().rss for pid in pids)
+    assert resident_bytes(worker.pid) == 0
