@@ -431,11 +431,21 @@ def test_any_number_of_fits_is_compared(browser: Any, served: ServerProcess) -> 
     with tab_of(browser, served.url) as tab:
         tab.open(f"#/compare?sweep={fit}")
         picture = tab.page.get_by_label(f"loss, train: {count} curves")
-        box = picture.locator(".u-over").bounding_box()
+        box = box_of(tab.page, picture.locator(".u-over"))
         assert [*filter(None, named_under_the_pointer(tab.page, picture, box))]
         tab.check_accessibility()
         assert on_one_axis(tab.page, 3) == [[0, 2, 4], [1, 2, 3], [None, 5, None]]
         assert on_one_axis(tab.page, 2) == [[0, 4], [1, 3], [None, None]]
+
+
+def box_of(page: Any, part: Any) -> dict[str, float]:
+    """Return where a part of a picture is; a picture that is drawn anew has none for a moment."""
+    end = time.monotonic() + PATIENCE
+    while (box := part.bounding_box()) is None:
+        assert time.monotonic() < end, "the picture is not drawn"
+        page.evaluate("new Promise(requestAnimationFrame)")
+    found: dict[str, float] = box
+    return found
 
 
 def on_one_axis(page: Any, most: int) -> Any:
