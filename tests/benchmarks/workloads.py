@@ -20,6 +20,7 @@ from tests.benchmarks.families import (
     ResidualNet,
     Tabular,
     Transformer,
+    Vocabulary,
 )
 
 POOL = 16
@@ -122,6 +123,7 @@ WORKLOADS = {
         Workload("factors", "matrix factorisation, 20,000 x 5,000 x 32, batch 1024", Factors(), 1024),
         Workload("padded", "transformer encoder 2x128, 64 steps and a padding mask, batch 16", Encoder(), 16),
         Workload("autoencoder", "convolutional autoencoder 28x28, batch 64", Autoencoder(), 64),
+        Workload("vocabulary", "language model of 4 words before, 8,000 classes, batch 128", Vocabulary(), 128),
         Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
     )
 }

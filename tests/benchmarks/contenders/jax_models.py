@@ -22,6 +22,7 @@ from tests.benchmarks.families import (
     ResidualNet,
     Tabular,
     Transformer,
+    Vocabulary,
 )
 
 Arrays = dict[str, jax.Array]
@@ -47,6 +48,7 @@ def model(family: Family) -> Model:
         Recurrent: _recurrent,
         Tabular: _tabular,
         Factors: _factors,
+        Vocabulary: _vocabulary,
     }
     return makes[type(family)](family)
 
@@ -267,3 +269,11 @@ def _factors(family: Factors) -> Model:
         return product + w["user_bias"][user, 0] + w["item_bias"][item, 0], s
 
     return ratings
+
+
+def _vocabulary(_family: Vocabulary) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        looked_up = w["embedding_0.weight"][x].reshape(x.shape[0], -1)
+        return _linear(w, "linear_1", jax.nn.relu(_linear(w, "linear_0", looked_up))), s
+
+    return scores

@@ -22,6 +22,7 @@ from tests.benchmarks.families import (
     ResidualNet,
     Tabular,
     Transformer,
+    Vocabulary,
 )
 
 
@@ -38,6 +39,7 @@ def module(family: Family, weights: Columns) -> nn.Module:
         Recurrent: States,
         Tabular: Lookup,
         Factors: Ratings,
+        Vocabulary: _vocabulary,
     }
     return makes[type(family)](family, Weights(weights))
 
@@ -217,6 +219,12 @@ class Lookup(nn.Module):
         for layer in hidden:
             h = functional.relu(layer(h))
         return last(h)
+
+
+def _vocabulary(_family: Vocabulary, weights: Weights) -> nn.Module:
+    table = nn.Embedding.from_pretrained(weights["embedding_0.weight"], freeze=False)
+    first, last = weights.linear("linear_0.weight"), weights.linear("linear_1.weight")
+    return nn.Sequential(table, nn.Flatten(), first, nn.ReLU(), last)
 
 
 class Ratings(nn.Module):

@@ -10,8 +10,21 @@ from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet
 from tests.benchmarks.families.sequences import Encoder, Recurrent, Transformer
 from tests.benchmarks.families.shared import Array, Columns
 from tests.benchmarks.families.tables import Factors, Tabular
+from tests.benchmarks.families.texts import Vocabulary
 
-Family = Mlp | Logistic | ConvNet | ResidualNet | Autoencoder | Transformer | Encoder | Recurrent | Tabular | Factors
+Family = (
+    Mlp
+    | Logistic
+    | ConvNet
+    | ResidualNet
+    | Autoencoder
+    | Transformer
+    | Encoder
+    | Recurrent
+    | Tabular
+    | Factors
+    | Vocabulary
+)
 
 __all__ = [
     "Array",
@@ -27,4 +40,5 @@ __all__ = [
     "ResidualNet",
     "Tabular",
     "Transformer",
+    "Vocabulary",
 ]

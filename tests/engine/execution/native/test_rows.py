@@ -107,3 +107,15 @@ def test_masked_softmax_is_that_of_numpy(case: str, dtype: str, run_both: RunBot
     rtol = 1e-5 if dtype == "float32" else 1e-12
     ((actual,), (wanted,)) = run_both("soft_max", numbers(2, 3, 6, 21).astype(dtype), *masks, **attrs)
     np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol)
+
+
+@each_row("dtype", DTYPES)
+@each_row("classes", [3, 32, 33, 5003])
+def test_cross_entropy_of_few_and_many_classes_is_that_of_numpy(classes: int, dtype: str, run_both: RunBoth) -> None:
+    """Losses and probabilities, of a row with NaN, of -inf and of an ignored target too."""
+    logits, target = 8 * numbers(5, classes).astype(dtype), np.array([0, 1, -100, 2, classes - 1])
+    logits[1, 2], logits[3, 0] = np.nan, -np.inf
+    rtol = 1e-5 if dtype == "float32" else 1e-12
+    actual, wanted = run_both("softmax_cross_entropy", logits, target)
+    for mine, numpys in zip(actual, wanted, strict=True):
+        np.testing.assert_allclose(mine, numpys, rtol=rtol, atol=rtol)
