@@ -86,6 +86,8 @@ class BridgeProcess:
             with self._channel.makefile("rb") as lines:
                 for line in lines:
                     self._on_event(from_text(line))
+        except ConnectionResetError:
+            self._process.kill()  # it has ended with orders unread
         except (OSError, BadMessage):
             _logger.exception("the bridge to Ray cannot be read")
             self._process.kill()
