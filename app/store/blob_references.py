@@ -1,7 +1,7 @@
 """Which blobs the rows refer to, and which blobs are marked as damaged."""
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import timedelta
 
 from sqlalchemy import (
     Column,
@@ -158,20 +158,22 @@ class DiscardedBlobs(Repository):
     """The blobs that are to be deleted after a while, unless something refers to them again."""
 
     def add(self, digests: Iterable[str]) -> None:
-        """Note blobs that nothing seems to refer to any more."""
+        """Note blobs that nothing seems to refer to any more, and when, by the clock that all servers share."""
+        now = self._dialect.clock(self._connection, self._now)
         for digest in sorted({*digests}):
-            self._connection.execute(_DISCARD, {"digest": digest, "discarded_at": self._now})
+            self._connection.execute(_DISCARD, {"digest": digest, "discarded_at": now})
 
     def remove(self, digests: Iterable[str]) -> None:
         """Forget blobs whose bytes were stored again."""
         for part in _parts(digests):
             self._connection.execute(_RESTORE, {"digests": part})
 
-    def take(self, before: datetime, count: int) -> list[str]:
-        """Remove and return some that were noted before that moment, at most `count`.
+    def take(self, kept_for: timedelta, count: int) -> list[str]:
+        """Remove and return some that were noted longer ago than `kept_for`, at most `count`.
 
         Who calls `remove` for one of them waits until this unit of work ends.
         """
+        before = self._dialect.clock(self._connection, self._now) - kept_for
         return sorted(self._connection.execute(_TAKE, {"before": before, "count": count}).scalars())
 
 

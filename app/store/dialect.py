@@ -1,6 +1,7 @@
 """What units of work do in another way in each kind of database, beyond what SQLAlchemy spells for each."""
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from sqlalchemy import Connection, delete, insert
@@ -23,6 +24,10 @@ class Dialect(Protocol):
         """Let no other unit of work that locks this name go on before this one ends."""
         ...
 
+    def clock(self, connection: Connection, now: datetime) -> datetime:
+        """Return the time of the one clock that all servers share, which is `now` on a server's own."""
+        ...
+
     def insert_metrics(
         self, connection: Connection, fit_id: str, bodies: Sequence[str], first: tuple[int, int], created_at: int
     ) -> None:
@@ -41,6 +46,10 @@ class SqliteDialect:
 
     def lock(self, connection: Connection, name: str) -> None:
         """Do nothing."""
+
+    def clock(self, connection: Connection, now: datetime) -> datetime:  # noqa: ARG002 (there is one server)
+        """Return `now`."""
+        return now
 
     def insert_metrics(
         self, connection: Connection, fit_id: str, bodies: Sequence[str], first: tuple[int, int], created_at: int

@@ -7,6 +7,7 @@ links to the database, the nodes and what their actors compute are simulated.
 import random
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from app.service.attempts.attempts import Attempts
 from app.service.fits.control import FitControl
 from app.service.fits.event_log import record_state
 from app.service.fits.limits import FitLimits
-from app.service.resources.blobs import BlobSweeper
 from app.service.resources.notifier import Notifier
+from app.service.resources.shared_sweeper import SharedBlobSweeper
 from app.store.database import Database
 from app.store.postgres import election
 from app.store.postgres.election import LEASE_SECONDS, Election
@@ -49,6 +50,9 @@ BEAT_SECONDS = 0.6
 
 HELD_UP = 0.15
 """Share of the transactions that the leader hangs before."""
+
+BLOBS_KEPT_FOR = timedelta(seconds=8 * LEASE_SECONDS)
+"""Longer than a server is held up from storing a blob to the commit of the row that refers to it."""
 
 SETTLED_WITHIN = 400
 LIMITS = FitLimits(max_queue=1_000_000, attempts_max=1000, fair_share_label="team")
@@ -132,15 +136,16 @@ class Server:
         self.id = f"server_{world.schedule}_{number}"
         self.clock = ServerClock(world.time, world.chance)
         self.clock.monotonic()
-        self.link = Link(world.database, lambda: world.hold_up(self))
+        self.link = Link(world.database, world.time, lambda: world.hold_up(self))
         self.store = Store(self.link, self.clock)
         self.staging = world.folder / self.id
         self.is_hung = False
         self.election = SimulatedElection(self)
         self.election.stand("", lambda: None)
-        storage = storage_context(
-            self.store, world.blobs, self.staging, sweeper=BlobSweeper(self.store, world.blobs), clock=self.clock
-        )
+        blobs = MemoryBlobStore(world.folder, world.blobs)
+        self.sweeper = SharedBlobSweeper(self.store, blobs, BLOBS_KEPT_FOR)
+        blobs.before_storing(self.sweeper.keep)
+        storage = storage_context(self.store, blobs, self.staging, sweeper=self.sweeper, clock=self.clock)
         config = WorkerConfig(WORKERS, leadership=self.election)
         attempts = Attempts(storage, self.staging, lambda _fit_id: None, config)
         self.bridge: SimulatedBridge
@@ -163,10 +168,13 @@ class Server:
             raise Broken("an epoch has come again")
 
     def act(self) -> None:
-        """Do what the supervisor does in one pass."""
+        """Do what the supervisor does in one pass; a leader deletes unused blobs as well."""
         self.clock.monotonic()
         self.supervisor.wake()
         self.supervisor._run_once()
+        if self.election.epoch is not None:
+            with suppress(RetryLater):
+                self.sweeper.collect()
 
 
 class ClusterWorld:

@@ -5,7 +5,7 @@ The statements of the election that SQLite does not have are answered here as Po
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 from app.domain.errors import DatabaseUnavailable
 from app.store.database import Database
+from app.store.dialect import SqliteDialect
 from app.store.postgres import election
 from app.store.postgres.election import application_name
 
@@ -32,17 +33,28 @@ class TrueTime:
         return round((START.timestamp() + self.elapsed) * 1e6)
 
 
+class SharedClock(SqliteDialect):
+    """SQLite's dialect, with one clock for all servers, as PostgreSQL has it."""
+
+    def __init__(self, time: TrueTime) -> None:
+        self._time = time
+
+    def clock(self, _connection: Connection, _now: datetime) -> datetime:
+        """Return the true time."""
+        return START + timedelta(seconds=self._time.elapsed)
+
+
 class Link:
     """The way of one server to the database, which can be cut. Implements `StoreDatabase`."""
 
     is_shared = True
 
-    def __init__(self, database: Database, before: Callable[[], object]) -> None:
+    def __init__(self, database: Database, time: TrueTime, before: Callable[[], object]) -> None:
         """Call `before` ahead of each transaction that writes: a server may be held up there for any time."""
         self._database = database
         self._before = before
         self.is_cut = False
-        self.dialect = database.dialect
+        self.dialect = SharedClock(time)
 
     @contextmanager
     def transaction(self, *, read_only: bool = False) -> Iterator[Connection]:

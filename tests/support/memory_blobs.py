@@ -14,15 +14,25 @@ from app.store.blobs.store import Blob, BlobStore, BlobWriter, Usage, checked_di
 class MemoryBlobStore(BlobStore):
     """Keeps blobs in a dict; writes one to a file in `spill` only when its path is asked for."""
 
-    def __init__(self, spill: Path) -> None:
+    def __init__(self, spill: Path, of: "MemoryBlobStore | None" = None) -> None:
+        """Keep blobs of its own, or those `of` another store, as servers do that share a bucket."""
         self._spill = spill
-        self._blobs: dict[str, bytes] = {}
+        self._blobs: dict[str, bytes] = {} if of is None else of._blobs
         self._verifier = BlobVerifier()
         super().__init__(Usage())
 
     def writer(self) -> "MemoryBlobWriter":
         """Open a new blob for writing."""
-        return MemoryBlobWriter(self._blobs, self.usage)
+        return MemoryBlobWriter(self)
+
+    def keep(self, digest: str, content: bytes) -> None:
+        """Make the content a blob."""
+        for observer in self._before_storing:
+            observer(digest)
+        self.usage.settle(stored=len(content) - len(self._blobs.get(digest, b"")))
+        self._blobs[digest] = content
+        for observer in self._observers:
+            observer(digest)
 
     def adopt(self, path: Path) -> Blob:
         """Move a finished local file in; NotFound if it is no plain file of its own."""
@@ -95,9 +105,9 @@ class MemoryBlobStore(BlobStore):
 class MemoryBlobWriter(BlobWriter):
     """A blob on its way into the dict."""
 
-    def __init__(self, blobs: dict[str, bytes], usage: Usage) -> None:
-        super().__init__(usage)
-        self._blobs = blobs
+    def __init__(self, store: MemoryBlobStore) -> None:
+        super().__init__(store.usage)
+        self._store = store
         self._content = bytearray()
 
     def write(self, data: bytes) -> None:
@@ -107,8 +117,7 @@ class MemoryBlobWriter(BlobWriter):
 
     def commit(self) -> Blob:
         """Make what was written a blob."""
-        self._usage.settle(stored=self.size - len(self._blobs.get(self.digest, b"")))
-        self._blobs[self.digest] = bytes(self._content)
+        self._store.keep(self.digest, bytes(self._content))
         return Blob(self.digest, self.size)
 
     def __exit__(

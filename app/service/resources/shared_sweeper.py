@@ -55,7 +55,7 @@ class SharedBlobSweeper(BlobSweeper):
         deleted = 0
         while True:
             with self._store.begin() as work:
-                noted = work.discarded_blobs.take(work.now - self._kept_for, DELETED_AT_ONCE)
+                noted = work.discarded_blobs.take(self._kept_for, DELETED_AT_ONCE)
                 unused = [digest for digest in noted if not work.blob_references.includes(digest)]
                 work.damaged_blobs.clear(unused)
                 # Within the transaction, which locks their rows: `keep` returns once they are deleted, and what is

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
@@ -39,6 +40,11 @@ class PostgresDialect:
         """Wait for the other units of work that have locked the name."""
         key = int.from_bytes(hashlib.sha256(f"adjoint/{name}".encode()).digest()[:8], signed=True)
         connection.exec_driver_sql(_LOCK, (key,))
+
+    def clock(self, connection: Connection, now: datetime) -> datetime:  # noqa: ARG002 (clocks of servers differ)
+        """Return the time of PostgreSQL's clock."""
+        found: datetime = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        return found.astimezone(UTC)
 
     def insert_metrics(
         self, connection: Connection, fit_id: str, bodies: Sequence[str], first: tuple[int, int], created_at: int

@@ -6,6 +6,7 @@ import pytest
 from app.domain.errors import StorageFailed
 from app.service.resources.shared_sweeper import DELETED_AT_ONCE, KEPT_FOR, SharedBlobSweeper
 from app.store.blobs.local import LocalBlobStore
+from app.store.postgres.dialect import PostgresDialect
 from app.store.unit_of_work import Store
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
@@ -15,6 +16,15 @@ from .test_blobs import refer_to
 LONG_AGO = KEPT_FOR.total_seconds() + 1
 OVERTAKING_SECONDS = 0.2
 """How long a deletion gives another server the opportunity to store the same bytes before its turn."""
+
+
+CLOCK = PostgresDialect.clock
+
+
+@pytest.fixture(autouse=True)
+def one_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the time of PostgreSQL be the one that tests let pass."""
+    monkeypatch.setattr(PostgresDialect, "clock", lambda _self, _connection, now: now)
 
 
 @pytest.fixture
@@ -48,6 +58,23 @@ def test_a_blob_that_is_stored_again_is_kept(
     shared.discard([digest])
     clock.advance(LONG_AGO)
     blobs.put(b"rows")
+    assert shared.collect() == 0
+    assert {*blobs.digests()} == {digest}
+
+
+def test_a_server_whose_clock_is_fast_deletes_nothing_early(
+    store: Store,
+    blobs: LocalBlobStore,
+    shared: SharedBlobSweeper,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not store.database.dialect.locks_rows:
+        pytest.skip("one server has one clock")
+    monkeypatch.setattr(PostgresDialect, "clock", CLOCK)
+    digest = blobs.put(b"rows").digest
+    shared.discard([digest])
+    clock.advance(LONG_AGO)
     assert shared.collect() == 0
     assert {*blobs.digests()} == {digest}
 
