@@ -31,6 +31,10 @@ BLOCK = 2 * EDGE
 TILE_BYTES = 1024
 UPPER = 0xFFFF0000
 """The bits of a float32 that are those of a bfloat16."""
+MAGNITUDE = 0x7FFFFFFF
+"""The bits of a float32 without its sign: as whole numbers they are in the order of the magnitudes, NaN the largest."""
+LARGEST = 0x7F7F7FFF
+"""The bits of the largest float32 that rounds to a finite bfloat16."""
 LOW, MIDDLE, HIGH = 0, 1, 2
 """The parts of a number in the order they are packed in."""
 PARTS = 3
@@ -150,7 +154,7 @@ def split_tile(
     rows: Any,
     columns: Any,
 ) -> Any:
-    """Pack the parts of a tile; return whether a number is infinite, too large or not a number.
+    """Pack the parts of a tile; return the bits of its largest magnitude.
 
     The source has `rows` and `columns`, all others count as zeros, and its rows lie `step` bytes apart. If `paired` it
     is of the right operand, at most 32 rows, along the depth, and 16 columns; else of the left one, at most 16 rows and
@@ -162,13 +166,13 @@ def split_tile(
         if not compiles_tiles():
             return ir.Constant(WORD, 0)
         emit = Emitter(builder, types.float32)
-        spoilt = alloca_once(builder, WORD)
+        largest = alloca_once(builder, WORD)
 
         def one(kind: tuple[int, int]) -> None:
-            builder.store(_split(emit, bool(kind[0]), target, source, step, rows, columns), spoilt)
+            builder.store(_split(emit, bool(kind[0]), target, source, step, rows, columns), largest)
 
         choose(builder, paired, [(0, (0, 0)), (1, (1, 0))], one)
-        return builder.load(spoilt)
+        return builder.load(largest)
 
     return types.int64(*[types.int64] * 6), generate
 
@@ -176,31 +180,33 @@ def split_tile(
 def _split(emit: Emitter, paired: bool, target: Any, source: Any, step: Any, rows: Any, columns: Any) -> Any:
     builder, lanes = emit.builder, emit.lanes
     masks = [emit.first_lanes(columns), emit.first_lanes(builder.sub(columns, emit.word(lanes)))]
-    upper = ir.Constant(ir.VectorType(INDEX, lanes), [UPPER] * lanes)
-    shift = ir.Constant(ir.VectorType(INDEX, lanes), [16] * lanes)
+    bits = ir.VectorType(INDEX, lanes)
+    upper, shift, magnitude = (ir.Constant(bits, [value] * lanes) for value in (UPPER, 16, MAGNITUDE))
 
-    def row(index: Any, totals: list[Any]) -> list[Any]:
-        parts = []
+    def row(index: Any, largest: list[Any]) -> list[Any]:
+        parts, found = [], largest[0]
         for v in range(2):
             number = builder.add(index, emit.word(EDGE * v)) if paired else index
             inside = emit.spread(builder.icmp_signed("<", number, rows), ir.IntType(1))
             place = emit.at(builder.add(source, builder.mul(number, step)), (emit.word(0 if paired else 64), v))
-            parts.append(_parts(emit, emit.masked_load(place, builder.and_(inside, masks[0 if paired else v]))))
+            read = emit.masked_load(place, builder.and_(inside, masks[0 if paired else v]))
+            parts.append(_parts(emit, read))
+            size = builder.and_(builder.bitcast(read, bits), magnitude)
+            found = builder.select(builder.icmp_unsigned(">", size, found), size, found)
         for part in range(PARTS):
             pairs = builder.or_(builder.lshr(parts[0][part], shift), builder.and_(parts[1][part], upper))
             place = builder.add(target, emit.word(2 * part * TILE_BYTES))
             emit.store(builder.bitcast(pairs, emit.vector), emit.at(place, (index, 64)))
-        lows = [builder.bitcast(parts[v][LOW], emit.vector) for v in range(2)]
-        return [builder.fadd(total, low) for total, low in zip(totals, lows, strict=True)]
+        return [found]
 
-    first, second = emit.loop(emit.word(EDGE), [emit.zeros()] * 2, row)
-    total = builder.fadd(first, second)
-    unordered = builder.bitcast(builder.fcmp_unordered("uno", total, total), ir.IntType(lanes))
-    return builder.zext(builder.icmp_unsigned("!=", unordered, ir.Constant(unordered.type, 0)), WORD)
+    (largest,) = emit.loop(emit.word(EDGE), [ir.Constant(bits, [0] * lanes)], row)
+    name = f"llvm.vector.reduce.umax.v{lanes}i32"
+    reduce = builder.module.globals.get(name) or ir.Function(builder.module, ir.FunctionType(INDEX, [bits]), name)
+    return builder.zext(builder.call(reduce, [largest]), WORD)
 
 
 def _parts(emit: Emitter, number: Any) -> list[Any]:
-    """Return the bits of numbers whose upper halves are the parts of numbers; low parts are NaN where one is none."""
+    """Return the bits of numbers whose upper halves are the parts of numbers."""
     builder = emit.builder
     bits = ir.VectorType(INDEX, emit.lanes)
 

@@ -12,6 +12,7 @@ from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.split_tiles import (
     BLOCK,
     EDGE,
+    LARGEST,
     STEP_BYTES,
     TILE_BYTES,
     configure_tiles,
@@ -36,12 +37,12 @@ LARGEST_WASTE = 1.25
 
 @inline
 def _pack(target: Any, source: Any, step: Any, down: Any, paired: Any, extent: Any, depth: Any, turned: Any) -> Any:
-    """Pack a block of an operand; return whether a number is infinite, too large or not a number.
+    """Pack a block of an operand; return the bits of its largest magnitude.
 
     The block has `extent` rows of the left operand, or columns of the right one if `paired`, and `depth`. If `down`,
     the depth runs from row to row of the source, which lie `step` bytes apart. `turned` is scratch for a tile.
     """
-    spoilt = 0
+    largest = 0
     steps = (depth + BLOCK - 1) // BLOCK
     # Along the rows of the source, so that what follows in memory is fetched ahead.
     if down:
@@ -52,12 +53,12 @@ def _pack(target: Any, source: Any, step: Any, down: Any, paired: Any, extent: A
                 tile = target + (first // BLOCK * steps + k // BLOCK) * STEP_BYTES + first % BLOCK // EDGE * TILE_BYTES
                 place = source + k * step + first * 4
                 if paired:
-                    spoilt |= split_tile(1, tile, place, step, taken, count)
+                    largest = max(largest, split_tile(1, tile, place, step, taken, count))
                 else:
                     transpose(turned, 128, place, step, min(taken, EDGE), count, real(0))
                     if taken > EDGE:
                         transpose(turned + 64, 128, place + EDGE * step, step, taken - EDGE, count, real(0))
-                    spoilt |= split_tile(0, tile, turned, 128, count, taken)
+                    largest = max(largest, split_tile(0, tile, turned, 128, count, taken))
     else:
         for first in range(0, extent, EDGE):
             count = min(EDGE, extent - first)
@@ -67,10 +68,23 @@ def _pack(target: Any, source: Any, step: Any, down: Any, paired: Any, extent: A
                 place = source + first * step + k * 4
                 if paired:
                     transpose(turned, 64, place, step, count, taken, real(0))
-                    spoilt |= split_tile(1, tile, turned, 64, taken, count)
+                    largest = max(largest, split_tile(1, tile, turned, 64, taken, count))
                 else:
-                    spoilt |= split_tile(0, tile, place, step, count, taken)
-    return spoilt
+                    largest = max(largest, split_tile(0, tile, place, step, count, taken))
+    return largest
+
+
+@inline
+def _may_overflow(left: Any, right: Any, depth: Any) -> Any:
+    """Return whether a sum of products may be infinite, or of parts that are, by the bits of the largest magnitudes."""
+    if left > LARGEST or right > LARGEST:
+        return True
+    # A number with the exponent e, which counts from -127, is less than 2**(e - 126).
+    power = (left >> 23) + (right >> 23) - 252
+    while depth > 0:
+        power += 1
+        depth >>= 1
+    return power > 127
 
 
 @inline
@@ -104,7 +118,7 @@ def _multiply_plainly(
     step: Any,
     turned: Any,
 ) -> None:
-    """Multiply by BLAS, whose sums of infinite numbers are those of IEEE 754."""
+    """Multiply by BLAS: parts of large numbers would be infinite with either sign, whose sum is not a number."""
     if turned:
         gemm(
             tb == 0, ta == 0, columns, rows, depth, real(1), right, right_step // 4, left, left_step // 4, real(0),
@@ -128,7 +142,7 @@ def split_product(a: Any) -> None:
     ta, tb, rows, columns, depth = a[0], a[1], a[2], a[3], a[4]
     left, left_step, right, right_step, target, step, turned = a[5], a[6], a[7], a[8], a[9], a[10], a[11]
     left_block, right_block, tiles = a[15], a[16], a[17]
-    spoilt = 0
+    left_largest, right_largest = 0, 0
     configure_tiles(tiles)
     for first_column in range(0, columns, a[13]):
         block_columns = min(a[13], columns - first_column)
@@ -136,11 +150,13 @@ def split_product(a: Any) -> None:
             block_depth = min(a[14], depth - k)
             steps = (block_depth + BLOCK - 1) // BLOCK
             source = right + (first_column * right_step + k * 4 if tb else k * right_step + first_column * 4)
-            spoilt |= _pack(right_block, source, right_step, tb == 0, 1, block_columns, block_depth, tiles)
+            found = _pack(right_block, source, right_step, tb == 0, 1, block_columns, block_depth, tiles)
+            right_largest = max(right_largest, found)
             for first_row in range(0, rows, a[12]):
                 block_rows = min(a[12], rows - first_row)
                 source = left + (k * left_step + first_row * 4 if ta else first_row * left_step + k * 4)
-                spoilt |= _pack(left_block, source, left_step, ta != 0, 0, block_rows, block_depth, tiles)
+                found = _pack(left_block, source, left_step, ta != 0, 0, block_rows, block_depth, tiles)
+                left_largest = max(left_largest, found)
                 for c in range(0, block_columns, BLOCK):
                     for r in range(0, block_rows, BLOCK):
                         x = left_block + r // BLOCK * steps * STEP_BYTES
@@ -154,7 +170,7 @@ def split_product(a: Any) -> None:
                         else:
                             multiply_tiles(x, y, steps, place, step, k)
     release_tiles()
-    if spoilt:
+    if _may_overflow(left_largest, right_largest, depth):
         _multiply_plainly(ta, tb, rows, columns, depth, left, left_step, right, right_step, target, step, turned)
 
 

@@ -112,6 +112,14 @@ def test_the_error_does_not_depend_on_the_size_of_numbers(scale: float, run_both
     assert (abs(found - expected) <= error(200) * size).all()
 
 
+@pytest.mark.parametrize("scale", [1e17, 1e19, 1e22])
+def test_sums_that_overflow_are_infinite(scale: float, run_both: RunBoth) -> None:
+    draw = np.random.default_rng(6)
+    a, b = ((draw.uniform(0.5, 1, shape) * scale).astype(np.float32) for shape in ((70, 200), (200, 90)))
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(multiplied(a, b, run_both, ta=False, tb=False), a @ b, rtol=1e-5)
+
+
 @pytest.mark.parametrize("large", [np.inf, -np.inf, np.nan, np.finfo(np.float32).max])
 @pytest.mark.parametrize(("ta", "tb"), TRANSPOSITIONS)
 def test_results_of_numbers_without_parts_are_those_of_blas(
