@@ -134,7 +134,7 @@ $(VENV)/run.stamp: $(VENV)/python.stamp $(PROJECTS)
 	@$(BIN)/python -m engine.execution.native --common
 	@touch $@
 
-$(VENV)/kernels.stamp: $(VENV)/run.stamp
+$(VENV)/kernels.stamp: $(VENV)/run.stamp $(wildcard $(addprefix engine/execution/native/,*.py */*.py))
 	@$(BIN)/python -m engine.execution.native
 	@touch $@
 

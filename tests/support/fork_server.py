@@ -97,6 +97,10 @@ class ForkServer:
         self._orders = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._orders.connect(f"\0{name}")
 
+    def close(self) -> None:
+        """Send no orders any more."""
+        self._orders.close()
+
     def fork(self, environment: Mapping[str, str], command: Sequence[str] = ()) -> ForkedServer:
         """Return a server that is starting, set up by `environment`, which says its URL in a line.
 

@@ -116,7 +116,9 @@ def run_command(arguments: Sequence[str], environment: Mapping[str, str] | None 
 @cache
 def fork_server() -> ForkServer:
     """Return the process that this one has its servers forked from, which it starts unless one is shared."""
-    return ForkServer(os.environ.get(SHARED) or _until_exit(fork_server_started()))
+    started = ForkServer(os.environ.get(SHARED) or _until_exit(fork_server_started()))
+    atexit.register(started.close)
+    return started
 
 
 def share_fork_server() -> None:

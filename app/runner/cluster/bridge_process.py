@@ -45,6 +45,7 @@ class BridgeProcess:
                 env=_environment(),
                 start_new_session=True,  # Ctrl-C is for the server
             )
+        self._events = self._channel.makefile("rb")
         self._on_event = on_event
         self._orders: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
         self._orders.put((to_text(terms), None))
@@ -79,11 +80,12 @@ class BridgeProcess:
                 self._channel.sendall(line)
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_WR)
+        self._channel.close()  # once the events are read to their end
         self._sockets.close()
 
     def _read(self) -> None:
         try:
-            with self._channel.makefile("rb") as lines:
+            with self._events as lines:
                 for line in lines:
                     self._on_event(from_text(line))
         except ConnectionResetError:

@@ -23,5 +23,4 @@ def test_a_bridge_that_ends_with_orders_unread_is_no_error_of_the_server(
         process = BridgeProcess(Connect("", None, "", None, None, 0, 0.0), "text", events.put)
         assert events.get(timeout=PATIENCE) is None
         process.close()
-        process._channel.close()
     assert caplog.records == []
