@@ -97,11 +97,11 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
         listener.heard += runner.receive(0.0)
     assert troubles[:2] == [None, None]
     assert troubles[3] == "the process that workers are forked from has not answered for 10 s"
+    assert troubles[5] == "there is no process to fork workers from: it had not answered for 20 s and was killed"
     for handle in (lost, waiting):
         exited = listener.await_exit(handle)
         assert exited.reason == "stalled"
         assert exited.detail.endswith("it had not answered for 20 s and was killed")
-    assert runner.unavailable_reason is not None
     listener.await_message(runner.start(assign(3, steps=3)), Finished)
     _await_ready(runner, clock)
     assert runner.unavailable_reason is None
