@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -70,18 +71,19 @@ def numpy_blas() -> Blas:
     """
     import numpy as np  # loads its BLAS
 
-    assert np
     try:
         import threadpoolctl
     except ImportError as error:
         raise MissingExtra("the native executor needs threadpoolctl: pip install threadpoolctl") from error
-    for pool in threadpoolctl.threadpool_info():
-        if pool["user_api"] == "blas" and pool["internal_api"] == "openblas":
-            library = ctypes.CDLL(pool["filepath"])
-            for before, behind in SPELLINGS:
-                found = _symbols(library, before, behind)
-                if found is not None:
-                    return found
+    packages = Path(np.__file__).parents[1]
+    places = [Path(pool["filepath"]) for pool in threadpoolctl.threadpool_info() if pool["internal_api"] == "openblas"]
+    # SciPy may have loaded one of its own before.
+    for place in sorted(places, key=lambda place: not place.is_relative_to(packages / "numpy.libs")):
+        library = ctypes.CDLL(str(place))
+        for before, behind in SPELLINGS:
+            found = _symbols(library, before, behind)
+            if found is not None:
+                return found
     raise MissingExtra("the native executor needs a NumPy that multiplies matrices with OpenBLAS, as its wheels do")
 
 
