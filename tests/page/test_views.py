@@ -439,7 +439,7 @@ def test_any_number_of_fits_is_compared(browser: Any, served: ServerProcess) -> 
 
 
 def box_of(page: Any, part: Any) -> dict[str, float]:
-    """Return where a part of a picture is; a picture that is drawn anew has none for a moment."""
+    """Return where a part of a picture is; a picture has none for a moment while it is redrawn."""
     end = time.monotonic() + PATIENCE
     while (box := part.bounding_box()) is None:
         assert time.monotonic() < end, "the picture is not drawn"

@@ -21,7 +21,7 @@ _COMMAND = local._COMMAND
 def forking_workers() -> Iterator[None]:
     """Have runners of this process fork what they would start to fork workers from.
 
-    To load the engine and its compiler anew takes a second. Where a test changes the command line, that is started.
+    Loading the engine and its compiler takes a second. A command line that a test has changed is started as it is.
     `/proc` shows the command line and the environment of the process that all are forked from.
     """
 

@@ -41,7 +41,7 @@ PARTS = 3
 STEP_BYTES = PARTS * 2 * TILE_BYTES
 """What is packed of 32 rows or columns and 32 of the depth."""
 ORDER = ((LOW, HIGH), (MIDDLE, HIGH), (MIDDLE, MIDDLE), (HIGH, MIDDLE), (HIGH, LOW), (HIGH, HIGH))
-"""The products of parts, of the left and the right operand, the largest last; each loads one of the two anew."""
+"""The products of parts, of the left and the right operand, the largest last; each step reloads one of the two."""
 
 _BYTE = ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
