@@ -101,7 +101,7 @@ WORKLOADS = {
         Workload("W2-b16", "MLP 784-512-256-10, batch 16", USUAL, 16),
         Workload("W2-b512", "MLP 784-512-256-10, batch 512", USUAL, 512),
         Workload("W2-f64", "MLP 784-512-256-10, batch 128, float64", USUAL, 128, dtype="float64", tolerance=1e-9),
-        Workload("deep", "MLP of 8 hidden layers of 256, batch 128", Mlp((64, *[256] * 8, 10)), 128),
+        Workload("deep", "MLP of 8 hidden layers of 256, batch 128", Mlp((64, *[256] * 8, 10)), 128, lr=1e-4),
         Workload("wide", "MLP 784-2048-2048-10, batch 256", Mlp((784, 2048, 2048, 10)), 256),
         Workload("lstm", "LSTM of 128 units, 32 steps, batch 32", Recurrent("lstm"), 32),
         Workload("gru", "GRU of 128 units, 32 steps, batch 32", Recurrent("gru"), 32),
