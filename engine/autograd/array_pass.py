@@ -168,7 +168,10 @@ def _is_intact(node: Node) -> bool:
 
 
 def _add(a: Array, b: Array) -> Array:
-    return np.asarray(np.add(a, b), order="C")
+    total = np.add(a, b)
+    if total.__class__ is not np.ndarray or not total.flags.c_contiguous:
+        return np.asarray(total, order="C")
+    return total
 
 
 def _owner(array: Array) -> Array:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +28,8 @@ CONSTANT_BYTES_MAX = 1 << 16
 _UNKNOWN = object()
 
 
-class _Step(NamedTuple):
-    """One kernel: the places of what it reads, and the places that nothing reads afterwards."""
-
-    kernel: Callable[..., Any]
-    reads: tuple[int, ...]
-    is_view: bool
-    done: tuple[int, ...]
+_Step = tuple[Callable[..., Any], Callable[[list[Any]], tuple[Any, ...]], bool, tuple[int, ...]]
+"""One kernel, what takes its arguments from their places, whether it makes a view, the places not read afterwards."""
 
 
 class ArrayRule:
@@ -56,9 +52,14 @@ class ArrayRule:
     def run(self, cotangent: Array, node: Node) -> list[Any]:
         """Return the arrays by place; those of `results` are valid. To be called in `MODES.kernels`."""
         assert node.results is not None
-        places: list[Any] = [cotangent, node.results[0], *[value.data for value in node.inputs], *self._constants]
-        for kernel, reads, is_view, done in self._steps:
-            made = kernel(*[places[place] for place in reads])
+        places: list[Any] = [cotangent, node.results[0]]
+        if not self._steps:
+            return places
+        for value in node.inputs:
+            places.append(value.data)  # noqa: PERF401 - a comprehension is a call, which takes longer
+        places += self._constants
+        for kernel, arguments, is_view, done in self._steps:
+            made = kernel(*arguments(places))
             if made.__class__ is not np.ndarray:
                 made = np.asarray(made)
             elif not is_view and not made.flags.c_contiguous:
@@ -174,9 +175,19 @@ def _steps(nodes: Sequence[Node], reads: Sequence[tuple[int, ...]], first: int, 
         if place not in kept and (place == 0 or place >= first):
             done[number].append(place)
     return [
-        _Step(_bind(node), read, bool(node.op.view), tuple(places))
+        (_bind(node), _take(read), bool(node.op.view), tuple(places))
         for node, read, places in zip(nodes, reads, done, strict=True)
     ]
+
+
+def _take(places: tuple[int, ...]) -> Callable[[list[Any]], tuple[Any, ...]]:
+    """Return a function that takes the items at `places` of a list, as a tuple."""
+    if not places:
+        return lambda _: ()
+    if len(places) == 1:
+        only = slice(places[0], places[0] + 1)
+        return itemgetter(only)
+    return itemgetter(*places)
 
 
 def _bind(node: Node) -> Callable[..., Any]:

@@ -49,7 +49,7 @@ from engine.core.losses import Loss
 from engine.core.modes import MODES, recording_calls
 from engine.core.samples import Sample
 from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool, same_number
-from engine.core.signatures import SIGNATURES_MAX, Key, call_key, call_known
+from engine.core.signatures import Key, call_signed
 from engine.core.tape_marks import mark_results, note_inputs
 from engine.core.unsupported_ops import refuse_unsupported
 from engine.core.value import Cotangents, Node, Operand, Shape, Signature, Spec, Value, as_value
@@ -150,7 +150,7 @@ class Op(Generic[R]):
         self.composition: Rule | None = None
         self.batching = batching
         self._rule_attrs: tuple[str, ...] | None = ()
-        self._signatures: dict[Key, Signature | None] = {}
+        self.signatures: dict[Key, Signature | None] = {}
         self._has_signatures = shape_rule is not None and not (random or multi_output or data_dependent)
         self.takes_out = "out" in keywords_of(body)
         self.__doc__ = body.__doc__
@@ -236,7 +236,7 @@ class Op(Generic[R]):
         """
         self.rule = rule
         self._rule_attrs = None if rule.__code__.co_flags & inspect.CO_VARKEYWORDS else keywords_of(rule)
-        self._signatures.clear()
+        self.signatures.clear()
         return rule
 
     def vjp_through(self, composition: Rule) -> Rule:
@@ -246,7 +246,7 @@ class Op(Generic[R]):
         as the second ones of fused kernels.
         """
         self.rule = self.composition = composition
-        self._signatures.clear()
+        self.signatures.clear()
         return composition
 
     def batch(self, rule: Rule) -> Rule:
@@ -278,13 +278,9 @@ class Op(Generic[R]):
         Attributes are given by name, and in PyTorch's forms (see `engine.core.call_arguments`).
         """
         if self._has_signatures and MODES.plain:
-            key = call_key(operands, given)
-            if key is not None:
-                signature = self._signatures.get(key)
-                if signature is not None:
-                    return call_known(signature, operands)  # type: ignore[return-value]
-                if key not in self._signatures:
-                    self._keep_signature(key, _sign(self, operands, given))
+            made = call_signed(self, _sign, operands, given)
+            if made is not None:
+                return made  # type: ignore[return-value]
         if MODES.recorder is not None or len(operands) > self._most_plain:
             return self._call_in_full(operands, given)
         attrs = self.bind(given) if given or self._defaults is None else self._defaults
@@ -297,11 +293,6 @@ class Op(Generic[R]):
             if not self.required_inputs <= len(operands) <= self._most_inputs:
                 inputs = self._operands(operands)
         return self._evaluate(inputs, attrs)
-
-    def _keep_signature(self, key: Key, signature: Signature | None) -> None:
-        if len(self._signatures) >= SIGNATURES_MAX:
-            self._signatures.clear()
-        self._signatures[key] = signature
 
     def _call_in_full(self, operands: tuple[Any, ...], given: Mapping[str, Any]) -> R:
         """Apply the op in a call of any form, and record it if there is a recorder."""

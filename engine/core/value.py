@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,8 +115,10 @@ class Node:
         self.freed = True
         self.results = None
         self.inputs = tuple(
-            v if v.node is None and v.requires_grad else Value(v.shape, v.dtype, None, v.node, v.index, v.requires_grad)
-            for v in self.inputs
+            [
+                v if v.node is None and v.tracked else Value(v.shape, v.dtype, None, v.node, v.index, v.tracked)
+                for v in self.inputs
+            ]
         )
 
 
@@ -126,16 +129,18 @@ class Signature:
         op: the op that is called.
         inputs: shape and dtype of each input, after promotion.
         attrs: the attributes, complete.
+        kernel: the op's kernel with these attributes.
         outputs: shape and dtype of the only output.
         rules: backward rules on arrays by the positions of the inputs they serve; None where there is no such rule.
     """
 
-    __slots__ = ("attrs", "carries_gradient", "dtype", "inputs", "op", "outputs", "rules", "shape")
+    __slots__ = ("attrs", "carries_gradient", "dtype", "inputs", "kernel", "op", "outputs", "rules", "shape")
 
     def __init__(self, op: Op[Any], inputs: tuple[Spec, ...], attrs: Mapping[str, Any], output: Spec) -> None:
         self.op = op
         self.inputs = inputs
         self.attrs = attrs
+        self.kernel: Callable[..., Any] = functools.partial(op.body, **attrs) if attrs else op.body
         self.outputs = (output,)
         self.shape: Shape = output.shape
         self.dtype: DType = output.dtype

@@ -18,7 +18,7 @@ from engine.core.shape_rules import broadcast, same
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.comparison import gt, lt, where
 from engine.ops.elementwise.elementwise import abs, clamp, clip_array, exp, expm1, square, tanh
-from engine.ops.kernels.blocks import BLOCK, blockwise, store_result
+from engine.ops.kernels.blocks import BLOCK, blockwise, number, store_result
 from engine.ops.reduce.reduce import sum_to
 from engine.ops.shape.shape import reshape
 
@@ -36,7 +36,7 @@ SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.673263242354377284
 def relu(x: Array, *, out: Array | None = None) -> Array:
     """max(x, 0); the gradient at 0 is 0."""
     if x.size <= SMALL or x.dtype not in (FLOAT32, FLOAT64):
-        return np.maximum(x, x.dtype.type(0), out=out)  # type: ignore[no-any-return]
+        return np.maximum(x, number(0, x.dtype), out=out)
     if x.size <= BLOCK:
         return np.maximum(x, np.zeros(x.shape, x.dtype), out=out)
     zeros = np.zeros(min(x.size, BLOCK), x.dtype)
@@ -64,8 +64,11 @@ def _keep_where_positive(out: Array, g: Array, y: Array) -> None:
 def relu_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g where y > 0 (or is NaN), else 0: the gradient of relu, given its output y."""
     if g.size <= SMALL and g.shape == y.shape:
-        kept: Array = np.where(y <= 0, np.zeros((), g.dtype), g)
-        return kept if out is None else _into(out, kept)
+        zero = number(0, g.dtype)
+        dropped = np.less_equal(y, zero)  # before the first write: out may be y
+        kept = g.copy() if out is None else _into(out, g)
+        np.putmask(kept, dropped, zero)
+        return kept
     if out is not None and g.size <= BLOCK and g.itemsize in BITS and g.shape == y.shape and out.flags.c_contiguous:
         _keep_where_positive(out, np.ascontiguousarray(g), y)
         return out

@@ -17,17 +17,19 @@ from engine.core.declarations import (
     Algebra,
     Numerics,
 )
-from engine.core.dtypes import is_float
+from engine.core.dtypes import FLOAT32, FLOAT64, is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, integers, normal, positive, sample, uniform
 from engine.core.shape_rules import broadcast, same, same_number
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, where
-from engine.ops.kernels.blocks import blockwise
+from engine.ops.kernels.blocks import blockwise, number
 
 PAIRS = [sample((2, 3), (3,)), sample((), (4,)), sample((2, 1, 3), (4, 1))]
 SHAPES = [sample((2, 3)), sample(())]
+SMALL = 1024
+"""Elements up to which a new array for each intermediate result is faster than the buffers of `blockwise`."""
 POSITIVES = [sample(positive(2, 3)), sample(positive())]
 
 
@@ -315,13 +317,15 @@ def _(g: Value, y: Value, x: Value) -> Value:
 @primitive(shape_rule=broadcast, numerics=PROMOTE_FLOAT, samples=[sample((2, 3), (2, 3)), sample((), ())])
 def tanh_backward(g: Array, y: Array, *, out: Array | None = None) -> Array:
     """g (1 - y ** 2): the gradient of tanh, given its output y."""
+    if y.size <= SMALL and g.shape == y.shape and y.dtype in (FLOAT32, FLOAT64):
+        return np.multiply(g, np.subtract(number(1, y.dtype), np.multiply(y, y)), out=out)
     return blockwise(_tanh_slope, (g, y), out, scratch=1)
 
 
 def _tanh_slope(out: Array, g: Array, y: Array, slope: Array) -> None:
-    np.multiply(y, y, out=slope)
-    np.subtract(1, slope, out=slope)
-    np.multiply(g, slope, out=out)
+    np.multiply(y, y, slope)
+    np.subtract(number(1, y.dtype), slope, slope)
+    np.multiply(g, slope, out)
 
 
 tanh_backward.vjp(lambda u, gx, g, y: (tanh_backward(u, y), lambda: u * g * (y * -2.0)))

@@ -6,6 +6,7 @@ each thread, which is reused from call to call.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 from collections.abc import Callable
@@ -27,25 +28,35 @@ def blockwise(kernel: Callable[..., None], inputs: tuple[Array, ...], out: Array
     The kernel may write to y only after its last read of the inputs, since `out` may be one of them.
     float16 is computed in float32.
     """
-    first, shape = inputs[0], inputs[0].shape
+    first = inputs[0]
+    shape, dtype = first.shape, first.dtype
     for x in inputs:
         if x.shape != shape:
-            shape = np.broadcast_shapes(*(x.shape for x in inputs))
-            inputs = tuple(np.broadcast_to(x, shape) for x in inputs)
-            break
-    if first.dtype == FLOAT16:
-        wide = blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
-        return _copied(wide.astype(FLOAT16), out)
+            return blockwise(kernel, _broadcast(inputs), out, scratch=scratch)
+    if dtype == FLOAT16:
+        return _copied(_in_float32(kernel, inputs, scratch).astype(FLOAT16), out)
     direct = out is not None and out.flags.c_contiguous
-    result = out if out is not None and direct else np.empty(shape, first.dtype)
+    result = out if out is not None and direct else np.empty(shape, dtype)
     if shape and result.size <= BLOCK:  # NumPy's overhead counts: no slicing
-        kernel(result, *inputs, *[np.empty(shape, first.dtype) for _ in range(scratch)])
+        for _ in range(scratch):
+            inputs += (np.empty(shape, dtype),)
+        kernel(result, *inputs)
     else:
-        _by_pieces(kernel, result.reshape(-1), [np.ascontiguousarray(x).reshape(-1) for x in inputs], scratch)
+        _by_pieces(kernel, result, inputs, scratch)
     return result if direct else _copied(result, out)
 
 
-def _by_pieces(kernel: Callable[..., None], y: Array, inputs: list[Array], scratch: int) -> None:
+def _broadcast(inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    shape = np.broadcast_shapes(*(x.shape for x in inputs))
+    return tuple(np.broadcast_to(x, shape) for x in inputs)
+
+
+def _in_float32(kernel: Callable[..., None], inputs: tuple[Array, ...], scratch: int) -> Array:
+    return blockwise(kernel, tuple(x.astype(FLOAT32) for x in inputs), None, scratch=scratch)
+
+
+def _by_pieces(kernel: Callable[..., None], result: Array, given: tuple[Array, ...], scratch: int) -> None:
+    y, inputs = result.reshape(-1), [np.ascontiguousarray(x).reshape(-1) for x in given]
     with WORKSPACE:
         spaces = [WORKSPACE.array((min(BLOCK, y.size),), y.dtype) for _ in range(scratch)]
         for start in range(0, y.size, BLOCK):
@@ -59,6 +70,14 @@ def _copied(result: Array, out: Array | None) -> Array:
         return result
     np.copyto(out, result)
     return out
+
+
+@functools.cache
+def number(value: float, dtype: DType) -> Array:
+    """Return a number as an array without axes, read-only: NumPy reads it in half the time of a Python number."""
+    array = np.array(value, dtype)
+    array.flags.writeable = False
+    return array
 
 
 def polynomial(y: Array, x: Array, coefficients: tuple[float, ...]) -> None:

@@ -53,14 +53,17 @@ def sum_array(x: Array, axes: tuple[int, ...], keepdims: bool = False, out: Arra
     """
     if x.dtype == FLOAT16:
         return _store(sum_array(x.astype(FLOAT32), axes, keepdims).astype(FLOAT16), out)
-    dtype = x.dtype if is_float(x.dtype) else INT64
-    rows = math.prod(x.shape[axis] for axis in axes)
-    if x.dtype != FLOAT32 or not axes or (rows <= BLOCK and x.size < PRODUCT) or not x.size:
+    if x.dtype != FLOAT32 or x.size <= BLOCK or not axes or (x.size < PRODUCT and _rows(x, axes) <= BLOCK):
+        dtype = x.dtype if is_float(x.dtype) else INT64
         return np.asarray(np.add.reduce(x, axis=axes, keepdims=keepdims, out=out, dtype=dtype))  # type: ignore[arg-type]
     total, places = _merged(x, axes)
     for axis in reversed(places):
         total = _sum_axis(total, axis)
     return _store(total.reshape(reduced_shape(x.shape, axes, keepdims)), out)
+
+
+def _rows(x: Array, axes: tuple[int, ...]) -> int:
+    return math.prod([x.shape[axis] for axis in axes])
 
 
 def _merged(x: Array, axes: tuple[int, ...]) -> tuple[Array, tuple[int, ...]]:
