@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import schedule
+from tests.support import local_constants, reporting, schedule
 from tests.support.rewriting import rewrite_share
 from tests.support.server import SHARED, ServerProcess, StartServer, serving, share_fork_server
 
@@ -70,10 +70,17 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """
     gc.disable()
     rewrite_share(session.config)
+    local_constants.read_share(session.config)
     yield
     gc.freeze()
     gc.set_threshold(5_000, 10, 10)
     gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Run a test with few reports, in a process of xdist."""
+    return reporting.run_test(item, nextitem)
 
 
 @pytest.fixture(scope="session")

@@ -226,12 +226,15 @@ def main(descriptor: int) -> NoReturn:
     orders = socket.socket(fileno=descriptor)
     _await_order(orders)
     # Here, since those who only give orders do without.
-    from app.__main__ import main as run_command
-    from app.config.settings import Settings
-    from app.main.application import ROUTERS, run
-    from tests.support.gate import VARIABLE, hold_workers, use_gate
-    from tests.support.readers import Readers, use_readers
-    from tests.support.warming import load_kernels, train_once
+    from app.system.imports import importing
+
+    with importing():
+        from app.__main__ import main as run_command
+        from app.config.settings import Settings
+        from app.main.application import ROUTERS, run
+        from tests.support.gate import VARIABLE, hold_workers, use_gate
+        from tests.support.readers import Readers, use_readers
+        from tests.support.warming import load_kernels, train_once
 
     readers = None if FULL else Readers()
     import_module("app.worker.forking")
