@@ -292,6 +292,12 @@ class Failed:
     blob: str | None = None
 
 
+OUT_OF_MEMORY = Failed(
+    "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
+)
+"""The verdict on a fit that ran out of the memory that it was granted; another attempt would not help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reached:
     """From the worker: a variant has come to its rung at `step`, where the metric it is ranked by is `value`."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from app.domain.clock import Clock
 from app.domain.fit import FitRecord, FitState
 from app.domain.messages import (
+    OUT_OF_MEMORY,
     Died,
     Expired,
     Failed,
@@ -18,7 +19,6 @@ from app.domain.messages import (
 )
 from app.runner.port import Exited, Handle
 from app.service.attempts.progress import AttemptReport, Claim
-from app.service.attempts.recorder import OUT_OF_MEMORY
 from app.service.fits.limits import check_expired, timeout_seconds
 
 IMMEDIATELY = float("-inf")

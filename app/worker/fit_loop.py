@@ -13,6 +13,7 @@ import engine
 from app.domain.column_labels import labelled, labels_of
 from app.domain.errors import BadMessage, Corrupt, StorageFailed, StorageFull, storage_faults
 from app.domain.messages import (
+    OUT_OF_MEMORY,
     Assignment,
     Failed,
     Finished,
@@ -25,7 +26,6 @@ from app.domain.messages import (
     encode,
 )
 from app.domain.runtime import Runtime
-from app.service.attempts.recorder import OUT_OF_MEMORY
 from app.worker.checkpoint_scheduler import CheckpointScheduler
 from app.worker.columns import BackgroundVerifier, MappedColumns
 from app.worker.control import Control, StopRequest, VariantControl, agree_on_stop

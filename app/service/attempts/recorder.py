@@ -9,7 +9,17 @@ from typing import Any
 
 from app.domain.documents import finite_part
 from app.domain.fit import WAITS_FOR_STORAGE, Attempt, FitRecord, FitState, sweep_config_of
-from app.domain.messages import Died, Expired, Failed, Finished, Log, MetricRows, NumericsChanged, Verdict
+from app.domain.messages import (
+    OUT_OF_MEMORY,
+    Died,
+    Expired,
+    Failed,
+    Finished,
+    Log,
+    MetricRows,
+    NumericsChanged,
+    Verdict,
+)
 from app.domain.records import CheckpointRecord, GradientRecord
 from app.domain.runtime import Comparison, Replay, changed_numerics
 from app.service.fits.event_log import REOPENED, record_log, record_state
@@ -33,11 +43,6 @@ CRASHES: Mapping[str, str] = MappingProxyType(
 
 FOR_MEMORY = frozenset({"out_of_memory", "blas_abort"})
 """The reasons that mean a lack of memory."""
-
-OUT_OF_MEMORY = Failed(
-    "out_of_memory", "the fit needs more memory than it was given; try a smaller batch_size, or a smaller model"
-)
-"""The verdict on a fit that ran out of the memory that it was granted; another attempt would not help."""
 
 _LOOP = "{losses} processes in a row died without making progress; the last one ({reason}): {detail}; {advice}"
 

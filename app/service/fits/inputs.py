@@ -15,7 +15,8 @@ from app.domain.records import DatasetRecord, GraphRecord
 from app.service.fits.admission import Candidate
 from app.service.fits.tables import completed_table_fit
 from app.service.resources.datasets import Ingestion, UploadOptions
-from app.service.resources.engine_documents import GRAPH_LIMITS, inline_graph, invalid, read_definition
+from app.service.resources.engine_documents import GRAPH_LIMITS, invalid, read_definition
+from app.service.resources.inline_graphs import inline_graph
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.store.unit_of_work import Store, UnitOfWork
 

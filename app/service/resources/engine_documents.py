@@ -9,7 +9,6 @@ from app.domain.clock import Clock
 from app.domain.errors import Finding, Invalid
 from app.domain.ids import new_id
 from app.domain.records import GraphRecord
-from app.store.unit_of_work import Store
 
 
 @contextmanager
@@ -47,16 +46,6 @@ def read_definition(
     """Read a graph in any of its forms. Raises Invalid, with pointers below `pointer`, if it is none or too large."""
     with engine_faults(pointer):
         return engine.parse_graph(document, limits)
-
-
-def inline_graph(definition: engine.Definition, store: Store, clock: Clock) -> GraphRecord:
-    """Return the stored graph that equals a definition which came inline, or a new record, to be stored by `ensure`.
-
-    Fits and sessions on equal graphs share one record, so that what is submitted again and again is stored once.
-    """
-    with store.read() as work:
-        known = work.graphs.equal_to(definition.to_json(), definition.digest)
-    return known or new_graph(definition, clock)
 
 
 def new_graph(definition: engine.Definition, clock: Clock) -> GraphRecord:

@@ -11,8 +11,9 @@ from app.domain.ids import new_id
 from app.domain.records import CheckpointRecord, DatasetRecord, GraphRecord
 from app.domain.session import SessionRecord, SessionState
 from app.service.fits.inputs import resolve
-from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, inline_graph, invalid, read_definition
+from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, invalid, read_definition
 from app.service.resources.idempotency import SaveResponse
+from app.service.resources.inline_graphs import inline_graph
 from app.service.resources.memory import MemoryConfig
 from app.service.resources.model_classes import checkpoint_classes
 from app.service.resources.notifier import Notifier
