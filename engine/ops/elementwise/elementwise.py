@@ -17,7 +17,7 @@ from engine.core.declarations import (
     Algebra,
     Numerics,
 )
-from engine.core.dtypes import FLOAT32, FLOAT64, is_float
+from engine.core.dtypes import FLOAT32, FLOAT64, DType, is_float
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, distinct, integers, normal, positive, sample, uniform
@@ -396,12 +396,17 @@ def _bounded(x: Value, *, min: float | None, max: float | None, strict: bool) ->
 def clip_array(x: Array, low: float | None, high: float | None, out: Array | None = None) -> Array:
     """Limit x to low..high; integers exactly, to the integers within the bounds."""
     if x.dtype.kind in "iu":
-        low, high = _whole(low, math.ceil, x), _whole(high, math.floor, x)
+        low, high = integers_within(low, high, x.dtype)
     return np.asarray(np.clip(x, low, high, out=out), dtype=x.dtype)
 
 
-def _whole(bound: float | None, rounded: Callable[[float], int], x: Array) -> int | None:
-    limits = np.iinfo(x.dtype)
+def integers_within(low: float | None, high: float | None, dtype: DType) -> tuple[int | None, int | None]:
+    """Return the smallest and the largest integer of `dtype` within bounds; None for one that is None."""
+    return _integer_bound(low, math.ceil, dtype), _integer_bound(high, math.floor, dtype)
+
+
+def _integer_bound(bound: float | None, rounded: Callable[[float], int], dtype: DType) -> int | None:
+    limits = np.iinfo(dtype)
     if bound is None or not math.isfinite(bound):
         return None if bound is None else limits.max if bound > 0 else limits.min
     return sorted((limits.min, rounded(bound), limits.max))[1]

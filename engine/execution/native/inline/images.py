@@ -2,8 +2,9 @@
 
 A tile holds some rows of the windows of some images. Its copy is laid out [channel, kernel plane, row phase, column
 phase, image, row, column]: where a stride is s, phase f holds elements f, s + f, 2 s + f ..., so that neighbouring
-windows read neighbours. Rows share the zeros between them. All functions read the words of a block that begins with
-the geometry below.
+windows read neighbours. Rows share the zeros between them. Small images lie side by side instead, [channel,
+kernel plane, row phase, column phase, row, column, image]: their rows would fill no register. All functions read the
+words of a block that begins with the geometry below.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numba
 
 from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_row
+from engine.execution.native.inline.vectors import copy_every_second, copy_row
 
 IMAGES, GROUPS, INPUTS, OUTPUTS = 0, 1, 2, 3
 """Words: images, groups of channels, and the channels of a group on both sides."""
@@ -26,7 +27,9 @@ TILE_IMAGES, TILE_ROWS, PITCH, HEIGHT = 25, 26, 27, 28
 """Images and rows of windows in a tile; numbers from row to row of its copy, and rows of an image there."""
 TABLE, PADDED, PADDED_BYTES, LANES = 29, 30, 31, 32
 """Scratch memory: where kernel elements lie (64-bit words), the copy and its bytes; numbers in a vector register."""
-HEAD = 33
+SIDE = 33
+"""How many images lie side by side: all of a tile, or 1."""
+HEAD = 34
 """How many words the geometry has."""
 
 
@@ -62,7 +65,7 @@ def write_table(a: Any, itemsize: Any) -> Any:
                     x = k * a[DILATION + 2]
                     part = (plane * down + y % a[STRIDE + 1]) * across + x % a[STRIDE + 2]
                     row, column = y // a[STRIDE + 1], x // a[STRIDE + 2]
-                    table[place] = (part * block + row * a[PITCH] + column) * itemsize
+                    table[place] = (part * block + (row * a[PITCH] + column) * a[SIDE]) * itemsize
                     place += 1
     return place
 
@@ -94,16 +97,45 @@ def copy_tile(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: An
                     column = start * step + g - a[BEFORE + 2]
                     width = (a[COUNT + 2] + (a[TAPS + 2] - 1) * a[DILATION + 2] // step) - start
                     width = min(width, (a[EXTENT + 2] - column + step - 1) // step)
-                    for image in range(images):
+                    for image in range(a[TILE_IMAGES]):
                         base = source + image * a[SOURCE_IMAGE] + channel * a[SOURCE_CHANNEL]
                         base += (z * a[EXTENT + 1] * a[EXTENT + 2] + column) * itemsize
                         for row in range(rows + reach):
                             y = (first + row) * a[STRIDE + 1] + f - a[BEFORE + 1]
                             inside = z >= 0 and z < a[EXTENT] and y >= 0 and y < a[EXTENT + 1]
-                            place = target + (row * a[PITCH] + start) * itemsize
-                            copy_line(place, base + y * a[EXTENT + 2] * itemsize, width, step, inside, itemsize, real)
-                        target += a[HEIGHT] * a[PITCH] * itemsize
-                    target += (a[TILE_IMAGES] - images) * a[HEIGHT] * a[PITCH] * itemsize
+                            line = base + y * a[EXTENT + 2] * itemsize
+                            if a[SIDE] > 1:
+                                place = target + ((row * a[PITCH] + start) * a[SIDE] + image) * itemsize
+                                known = inside and image < images
+                                copy_apart(place, a[SIDE], line, step, max(width, 0), known, itemsize, real)
+                            elif image < images:
+                                place = target + (row * a[PITCH] + start) * itemsize
+                                copy_line(place, line, width, step, inside, itemsize, real)
+                        target += a[HEIGHT] * a[PITCH] * itemsize if a[SIDE] == 1 else 0
+                    target += a[TILE_IMAGES] * a[HEIGHT] * a[PITCH] * itemsize if a[SIDE] > 1 else 0
+
+
+@numba.njit(error_model="numpy")
+def copy_apart(
+    target: Any, apart: Any, source: Any, step: Any, count: Any, known: Any, itemsize: Any, real: Any
+) -> None:
+    """Copy every `step`-th number to every `apart`-th place, `count` in all; zeros unless they are `known`."""
+    if known:
+        for _ in range(count):
+            view(target, 1, real)[0] = view(source, 1, real)[0]
+            target += apart * itemsize
+            source += step * itemsize
+    else:
+        for _ in range(count):
+            view(target, 1, real)[0] = real(0)
+            target += apart * itemsize
+
+
+@numba.njit(error_model="numpy")
+def vectors_of(a: Any, rows: Any) -> Any:
+    """Return how many vectors the windows of `rows` rows span, in the copy of an image or of images side by side."""
+    numbers = ((rows - 1) * a[PITCH] + a[COUNT + 2]) * a[SIDE]
+    return (numbers + a[LANES] - 1) // a[LANES]
 
 
 @numba.njit(error_model="numpy")
@@ -115,6 +147,8 @@ def copy_line(target: Any, source: Any, width: Any, step: Any, inside: Any, item
             numbers[e] = real(0)
     elif step == 1:
         copy_row(target, source, width, real(0))
+    elif step == 2:
+        copy_every_second(target, source, width, real(0))
     elif width > 0:
         numbers = view(target, width, real)
         spread = view(source, (width - 1) * step + 1, real)

@@ -174,6 +174,30 @@ def copy_row(typing_context: Any, target: Any, source: Any, count: Any, zero: An
 
 
 @intrinsic
+def copy_every_second(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
+    """Copy every second number from the address `source` to neighbouring ones, `count` in all."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source, count, _ = arguments
+        emit = Emitter(builder, zero)
+        read = builder.sub(builder.add(count, count), emit.word(1))
+        even = ir.Constant(ir.VectorType(INDEX, emit.lanes), [2 * lane for lane in range(emit.lanes)])
+
+        def step(shift: Any, mask: Any) -> None:
+            first = builder.add(source, builder.add(shift, shift))
+            left = builder.sub(read, builder.sdiv(builder.add(shift, shift), emit.word(emit.size)))
+            low = emit.masked_load(first, emit.first_lanes(left))
+            behind = builder.add(first, emit.word(vector_bytes()))
+            high = emit.masked_load(behind, emit.first_lanes(builder.sub(left, emit.word(emit.lanes))))
+            emit.masked_store(builder.shuffle_vector(low, high, even), builder.add(target, shift), mask)
+
+        _masked_row(emit, count, step)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, zero), generate
+
+
+@intrinsic
 def clear_row(typing_context: Any, target: Any, count: Any, zero: Any) -> Any:
     """Set neighbouring numbers at an address to 0."""
 

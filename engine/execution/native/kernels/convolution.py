@@ -24,6 +24,9 @@ POSITIONS = 256
 """A tile of small images has about this many positions in all."""
 LONG = 1024
 """The same for gradients of a weight, whose blocks end with sums over the lanes of registers."""
+SPARED, TERMS = 1.1, 32
+"""Small images are laid side by side if so many times as many vectors would hold them one by one, and if each number
+of the result is the sum of at least so many products, which pay for it."""
 DEPTH = 256
 """Kernel elements of all channels that a block takes at a time: what it reads stays in the first-level cache."""
 TILES = 64
@@ -75,11 +78,16 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """How images are cut: images and rows a tile, and rows of one image in the copy."""
+    """How images are cut: images and rows a tile, rows of one image in the copy, and images that lie side by side."""
 
     images: int
     rows: int
     height: int
+    side: int = 1
+
+    def vectors(self, axes: Sequence[Axis], lanes: int) -> int:
+        """Return how many vectors the windows of a tile span, an image or of images side by side."""
+        return -(-((self.rows - 1) * axes[2].pitch + axes[2].count) * self.side // lanes)
 
 
 def forward_axes(x: Array, weight: Sequence[int], y: Sequence[int], work: Work) -> list[Axis]:
@@ -128,7 +136,15 @@ def tiling(axes: Sequence[Axis], images: int, inputs: int, outputs: int, itemsiz
     height = -(-rows.count // tiles)
     together = max(min(positions // (height * columns.pitch), images), 1) if tiles == 1 else 1
     together = max(min(together, TILE // (height * (copied + outputs * row))), 1)
-    return Tiling(together, height, height + rows.reach)
+    separate = Tiling(together, height, height + rows.reach)
+    if tiles > 1 or inputs * math.prod(axis.taps for axis in axes) < TERMS:
+        return separate
+    lanes = vector_bytes() // itemsize
+    whole = min(-(-together // lanes) * lanes, images)
+    joined = whole if whole * height * (copied + outputs * row) <= TILE else together
+    beside = Tiling(joined, height, height + rows.reach, joined)
+    gained = separate.vectors(axes, lanes) * joined / beside.vectors(axes, lanes)
+    return beside if joined > 1 and gained >= SPARED else separate
 
 
 class Memory:
@@ -159,7 +175,7 @@ def geometry(
     planes, rows, columns = axes
     numbers = inputs * planes.taps * rows.phases * columns.phases * tile.images * tile.height * columns.pitch
     # Blocks read whole vectors behind the last row.
-    copied = rounded((numbers + columns.reach + VECTORS * lanes) * x.itemsize)
+    copied = rounded((numbers + columns.reach * tile.side + VECTORS * lanes) * x.itemsize)
     taps = math.prod(axis.taps for axis in axes)
     words: list[Argument] = [x.shape[0], groups, inputs, outputs, x, x.strides[0], x.strides[1]]
     words += [axis.extent for axis in axes]
@@ -169,7 +185,7 @@ def geometry(
     words += [axis.dilation for axis in axes]
     words += [axis.taps for axis in axes]
     table, padded = memory.take(inputs * taps * 8), memory.take(copied)
-    return (*words, tile.images, tile.rows, columns.pitch, tile.height, table, padded, copied, lanes)
+    return (*words, tile.images, tile.rows, columns.pitch, tile.height, table, padded, copied, lanes, tile.side)
 
 
 def correlation(
@@ -185,7 +201,7 @@ def correlation(
     memory = Memory()
     words = geometry(axes, x, groups, outputs, tile, memory)
     lanes, pitch = vector_bytes() // size, axes[2].pitch
-    segment = -(-tile.rows * pitch // lanes) * lanes
+    segment = -(-tile.rows * pitch * tile.side // lanes) * lanes
     taps = math.prod(axis.taps for axis in axes)
     kernel, image = _row_major(weight, size), _row_major(out, size)
     # What is summed is given by the address of an array's first element.
@@ -201,8 +217,8 @@ def correlation(
             *words,
             target, out.strides[0], out.strides[1], *(s * axis.target[1] for s, axis in zip(image, axes, strict=True)),
             taken, *steps, *(s * axis.weight[1] for s, axis in zip(kernel, axes, strict=True)),
-            memory.take(groups * outputs * inputs * taps * size), memory.take(outputs * tile.images * segment * size),
-            segment, DEPTH, block_rows()[0],
+            memory.take(groups * outputs * inputs * taps * size),
+            memory.take(outputs * tile.images // tile.side * segment * size), segment, DEPTH, block_rows()[0],
         ),
         memory.size,
     )  # fmt: skip
@@ -263,8 +279,8 @@ def _(work: Work) -> list[Call] | None:
     memory = Memory()
     words = geometry(axes, x, groups, outputs, tile, memory)
     lanes = vector_bytes() // size
-    span = -(-tile.rows * axes[2].pitch // lanes) * lanes
-    wide = outputs * tile.images * span * size
+    span = -(-tile.rows * axes[2].pitch * tile.side // lanes) * lanes
+    wide = outputs * tile.images // tile.side * span * size
     tiles = -(-x.shape[0] // tile.images) * axes[0].count * -(-axes[1].count // tile.rows)
     partial: Argument = weight if tiles <= TILES else memory.take(weight.nbytes // groups)
     return [

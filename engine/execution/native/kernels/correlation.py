@@ -21,6 +21,7 @@ from engine.execution.native.inline.images import (
     PADDED,
     PADDED_BYTES,
     PITCH,
+    SIDE,
     SOURCE,
     SOURCE_CHANNEL,
     SOURCE_IMAGE,
@@ -29,7 +30,9 @@ from engine.execution.native.inline.images import (
     TILE_IMAGES,
     TILE_ROWS,
     clear,
+    copy_apart,
     copy_tile,
+    vectors_of,
     write_table,
 )
 from engine.execution.native.inline.pointers import view
@@ -41,7 +44,8 @@ TARGET = HEAD
 WEIGHT = HEAD + 6
 """of the weight, bytes from group to group, output channel, input channel, and along the three axes of the kernel;"""
 PACKED, RESULT, SEGMENT, DEPTH, ROWS = HEAD + 13, HEAD + 14, HEAD + 15, HEAD + 16, HEAD + 17
-"""scratch memory for the weight and a tile's result; numbers of an image in that; kernel elements and rows a block."""
+"""scratch memory for the weight and a tile's result; numbers in that of an image, or of images side by side; kernel
+elements and rows a block."""
 
 
 @kernel
@@ -51,7 +55,7 @@ def correlate(a: Any) -> None:
     depth = write_table(a, itemsize)
     pack(a, itemsize, real)
     outputs, segment = a[OUTPUTS], a[SEGMENT]
-    step = a[TILE_IMAGES] * segment * itemsize
+    step = a[TILE_IMAGES] // a[SIDE] * segment * itemsize
     for group in range(a[GROUPS]):
         packed = a[PACKED] + group * outputs * depth * itemsize
         for first in range(0, a[IMAGES], a[TILE_IMAGES]):
@@ -62,10 +66,10 @@ def correlate(a: Any) -> None:
                 for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
                     rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
                     copy_tile(a, source, images, plane, row, rows, itemsize, real)
-                    vectors = ((rows - 1) * a[PITCH] + a[COUNT + 2] + a[LANES] - 1) // a[LANES]
+                    vectors = vectors_of(a, rows)
                     for k in range(0, depth, a[DEPTH]):
                         taken = min(a[DEPTH], depth - k)
-                        for image in range(images):
+                        for image in range(images if a[SIDE] == 1 else 1):
                             x = a[PADDED] + image * a[HEIGHT] * a[PITCH] * itemsize
                             y = a[RESULT] + image * segment * itemsize
                             v = 0
@@ -129,16 +133,18 @@ def deliver(a: Any, place: Any, images: Any, rows: Any, step: Any, itemsize: Any
     columns, apart = a[COUNT + 2], a[TARGET + 5]
     for image in range(images):
         for m in range(a[OUTPUTS]):
-            source = a[RESULT] + image * a[SEGMENT] * itemsize + m * step
+            source = a[RESULT] + m * step + image * (a[SEGMENT] if a[SIDE] == 1 else 1) * itemsize
             target = place + image * a[TARGET + 1] + m * a[TARGET + 2]
             for _ in range(rows):
-                if apart == itemsize:
+                if a[SIDE] > 1:
+                    copy_apart(target, apart // itemsize, source, a[SIDE], columns, True, itemsize, real)
+                elif apart == itemsize:
                     copy_row(target, source, columns, real(0))
                 else:
                     numbers = view(source, columns, real)
                     for e in range(numbers.size):
                         view(target + e * apart, 1, real)[0] = numbers[e]
-                source += a[PITCH] * itemsize
+                source += a[PITCH] * a[SIDE] * itemsize
                 target += a[TARGET + 4]
 
 
@@ -147,8 +153,8 @@ COTANGENT = HEAD
 GRADIENT = HEAD + 3
 """of the result;"""
 WIDE, WIDE_BYTES, SPAN, PARTIAL, TILES = HEAD + 4, HEAD + 5, HEAD + 6, HEAD + 7, HEAD + 8
-"""scratch memory for a tile of the cotangent, its bytes, numbers of an image in that; scratch memory for the sum over
-some tiles, the result's own if all are few, and how many these are;"""
+"""scratch memory for a tile of the cotangent, its bytes, numbers in that of an image, or of images side by side;
+scratch memory for the sum over some tiles, the result's own if all are few, and how many these are;"""
 BLOCK_OUTPUTS, BLOCK_TAPS = HEAD + 9, HEAD + 10
 """how many outputs and kernel elements a block takes."""
 
@@ -178,8 +184,8 @@ def correlate_cotangent(a: Any) -> None:
                     copy_tile(a, source, images, plane, row, rows, itemsize, real)
                     place = cotangent + (plane * a[COUNT + 1] + row) * a[COUNT + 2] * itemsize
                     widen(a, place, images, rows, itemsize, real)
-                    vectors = ((rows - 1) * a[PITCH] + a[COUNT + 2] + a[LANES] - 1) // a[LANES]
-                    add_products(a, depth, images, vectors, partial, tile, itemsize, real)
+                    vectors = vectors_of(a, rows)
+                    add_products(a, depth, images if a[SIDE] == 1 else 1, vectors, partial, tile, itemsize, real)
                     tile += 1
                     if tile == a[TILES] and partial != gradient:
                         add_up(gradient, partial, numbers, lots, real)
@@ -193,7 +199,7 @@ def add_products(
     a: Any, depth: Any, images: Any, vectors: Any, partial: Any, tile: Any, itemsize: Any, real: Any
 ) -> None:
     """Add a tile's products to the sum; the first one starts it."""
-    step = a[TILE_IMAGES] * a[SPAN] * itemsize
+    step = a[TILE_IMAGES] // a[SIDE] * a[SPAN] * itemsize
     m = 0
     while m < a[OUTPUTS]:
         height = a[BLOCK_OUTPUTS] if a[OUTPUTS] - m >= a[BLOCK_OUTPUTS] else 1
@@ -213,7 +219,14 @@ def add_products(
 def widen(a: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
     """Copy a tile of the cotangent, its rows as far apart as those of the images' copy, with zeros between them."""
     for m in range(a[OUTPUTS]):
-        for image in range(images):
+        for image in range(a[TILE_IMAGES] if a[SIDE] > 1 else 0):
+            source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
+            target = a[WIDE] + (m * a[SPAN] + image) * itemsize
+            for _ in range(rows):
+                copy_apart(target, a[SIDE], source, 1, a[COUNT + 2], image < images, itemsize, real)
+                source += a[COUNT + 2] * itemsize
+                target += a[PITCH] * a[SIDE] * itemsize
+        for image in range(images if a[SIDE] == 1 else 0):
             source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
             target = a[WIDE] + (m * a[TILE_IMAGES] + image) * a[SPAN] * itemsize
             for _ in range(rows):

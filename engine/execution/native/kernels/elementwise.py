@@ -133,6 +133,7 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
+DTYPES = {op: (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS for op in (*UNARY, *BINARY)}
 
 
 def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]] | None:
@@ -188,9 +189,10 @@ def operands(work: Work) -> tuple[Argument, ...] | None:
     return tuple(words)
 
 
-def elementwise(kernels: Mapping[str, Kernel], op: str) -> Callable[[Work], list[Call] | None]:
-    """Return the lowering of an op whose operands all have one dtype: a floating one, or whole numbers for some ops."""
-    dtypes = (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS
+def elementwise(
+    kernels: Mapping[str, Kernel], op: str, dtypes: Sequence[DType] = FLOATS
+) -> Callable[[Work], list[Call] | None]:
+    """Return the lowering of an op whose operands all have one dtype, which is among these."""
 
     def lower(work: Work) -> list[Call] | None:
         dtype = work.outputs[0].dtype
@@ -203,6 +205,6 @@ def elementwise(kernels: Mapping[str, Kernel], op: str) -> Callable[[Work], list
 
 
 for _op in UNARY:
-    lowers(_op)(elementwise(UNARY_KERNELS, _op))
+    lowers(_op)(elementwise(UNARY_KERNELS, _op, DTYPES[_op]))
 for _op in BINARY:
-    lowers(_op)(elementwise(BINARY_KERNELS, _op))
+    lowers(_op)(elementwise(BINARY_KERNELS, _op, DTYPES[_op]))

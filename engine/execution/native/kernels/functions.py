@@ -12,7 +12,8 @@ from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import expm1, log, log1p, log1p_of_share
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.activations import with_parameters
-from engine.execution.native.kernels.elementwise import binary, elementwise, operands, unary
+from engine.execution.native.kernels.elementwise import WHOLE, binary, elementwise, operands, unary
+from engine.execution.native.kernels.integers import clamp_calls
 from engine.execution.native.lowering import Call, Work, lowers
 
 
@@ -73,6 +74,7 @@ def _clamped(x: Any, low: Any, high: Any) -> Any:
 
 
 CLAMP = Kernel(with_parameters, name="clamp", parts={"apply": _clamped})
+ROUND = {"round": Kernel(unary, name="round", parts={"apply": lambda x: np.rint(x)})}
 SCALE = Kernel(with_parameters, name="scale", parts={"apply": lambda x, factor, bias: x * factor + bias})
 THRESHOLD = Kernel(with_parameters, name="threshold", parts={"apply": lambda x, t, value: value if x <= t else x})
 
@@ -87,7 +89,14 @@ def with_numbers(work: Work, code: Kernel, first: float, second: float) -> list[
 @lowers("clamp")
 def _(work: Work) -> list[Call] | None:
     low, high = work.attrs["min"], work.attrs["max"]
+    if work.outputs[0].dtype in WHOLE:
+        return clamp_calls(work, low, high)
     return with_numbers(work, CLAMP, -math.inf if low is None else low, math.inf if high is None else high)
+
+
+@lowers("round")
+def _(work: Work) -> list[Call] | None:
+    return elementwise(ROUND, "round")(work) if work.attrs["decimals"] == 0 else None
 
 
 @lowers("scale")

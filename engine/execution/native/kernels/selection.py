@@ -28,16 +28,39 @@ def choose(a: Any) -> None:
                 rows = a[OUT + 4] == itemsize and a[FIRST + 4] == 1
                 if rows and a[SECOND + 4] == itemsize and a[THIRD + 4] == itemsize:
                     xs, ys = view(x, n, real), view(y, n, real)
-                    for e in range(zs.size):
-                        zs[e] = xs[e] if cs[e] else ys[e]
+                    # Loops of their own, as of two operands; both numbers are read, so that no loop branches.
+                    if x == out:
+                        for e in range(zs.size):
+                            first, second = zs[e], ys[e]
+                            zs[e] = first if cs[e] else second
+                    elif y == out:
+                        for e in range(zs.size):
+                            first, second = xs[e], zs[e]
+                            zs[e] = first if cs[e] else second
+                    else:
+                        for e in range(zs.size):
+                            first, second = xs[e], ys[e]
+                            zs[e] = first if cs[e] else second
                 elif rows and a[SECOND + 4] == itemsize and a[THIRD + 4] == 0:
                     xs, other = view(x, n, real), view(y, 1, real)[0]
-                    for e in range(zs.size):
-                        zs[e] = xs[e] if cs[e] else other
+                    if x == out:
+                        for e in range(zs.size):
+                            first = zs[e]
+                            zs[e] = first if cs[e] else other
+                    else:
+                        for e in range(zs.size):
+                            first = xs[e]
+                            zs[e] = first if cs[e] else other
                 elif rows and a[SECOND + 4] == 0 and a[THIRD + 4] == itemsize:
                     chosen, ys = view(x, 1, real)[0], view(y, n, real)
-                    for e in range(zs.size):
-                        zs[e] = chosen if cs[e] else ys[e]
+                    if y == out:
+                        for e in range(zs.size):
+                            second = zs[e]
+                            zs[e] = chosen if cs[e] else second
+                    else:
+                        for e in range(zs.size):
+                            second = ys[e]
+                            zs[e] = chosen if cs[e] else second
                 else:
                     for e in range(n):
                         picked = x + e * a[SECOND + 4]
@@ -53,4 +76,4 @@ def _(work: Work) -> list[Call] | None:
     if dtype not in (*FLOATS, INT64) or condition.dtype != np.bool_ or any(x.dtype != dtype for x in others):
         return None
     words = operands(work)
-    return None if words is None else [Call(choose, dtype, words)]
+    return None if words is None else [Call(choose, dtype, words, elementwise=True)]

@@ -55,6 +55,12 @@ CASES = {
     "an image in several tiles": Case((1, 64, 60, 60), 8, (3, 3), padding=SAME),
     "more tiles than are summed at a time": Case((70, 24, 34, 34), 2, (3, 3)),
     "many small images": Case((150, 2, 3, 3), 8, (3, 3), padding=SAME),
+    "small images side by side": Case((37, 8, 4, 4), 6, (3, 3), padding=SAME),
+    "small images side by side, strided": Case((37, 6, 7, 8), 9, (4, 3), (2, 2), SAME),
+    "small images side by side, dilated and in groups": Case((5, 16, 6, 6), 10, (2, 3), (1, 1), SAME, (2, 1), groups=2),
+    "small images of three axes side by side": Case(
+        (9, 4, 3, 4, 5), 6, (3, 2, 2), (1, 2, 1), (*SAME, (0, 1)), (1, 1, 1)
+    ),
     "one axis": Case((2, 3, 50), 5, (5,), (3,), ((2, 2),), (2,)),
     "three axes": Case((2, 3, 6, 5, 7), 4, (2, 3, 2), (2, 1, 2), ((1, 0), (1, 1), (0, 1)), (1, 2, 1)),
 }
@@ -96,6 +102,23 @@ def test_nan_in_an_image_reaches_the_gradient_of_the_weight(run_both: RunBoth) -
     x[1, 3, 4, 5] = np.nan
     (actual,), (wanted,) = run_both("convolution_weight", x, g, kernel=(3, 3), **case.window)
     np.testing.assert_array_equal(np.isnan(actual), np.isnan(wanted))
+
+
+def test_small_images_lie_side_by_side_and_nan_in_one_reaches_no_other(run_both: RunBoth) -> None:
+    case = CASES["small images side by side"]
+    axis = convolutions.Axis(extent=4, count=4, stride=1, before=1, dilation=1, taps=3)
+    plane = convolutions.Axis(extent=1, count=1, stride=1, before=0, dilation=1, taps=1)
+    assert convolutions.tiling([plane, axis, axis], images=37, inputs=8, outputs=6, itemsize=4, positions=256).side > 1
+    x, weight, g = drawn(case.x, "float32"), drawn((6, 8, 3, 3), "float32"), drawn((37, 6, 4, 4), "float32")
+    x[3, 2, 1, 1], g[36, 1, 2, 2] = np.nan, np.nan
+    for op, operands, more in (
+        ("convolution", (x, weight), {}),
+        ("convolution_input", (g, weight), {"shape": case.x}),
+        ("convolution_weight", (x, np.nan_to_num(g)), {"kernel": case.kernel}),
+        ("convolution_weight", (np.nan_to_num(x), g), {"kernel": case.kernel}),
+    ):
+        (actual,), (wanted,) = run_both(op, *operands, **more, **case.window)
+        np.testing.assert_array_equal(np.isnan(actual), np.isnan(wanted))
 
 
 def test_the_gradient_of_a_weight_over_many_images_keeps_its_digits(run_both: RunBoth) -> None:

@@ -6,6 +6,7 @@ from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
 from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
 from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
+from engine.execution.native.kernels.integers import BITS, DIVISIONS
 from tests.support.rows import each_row
 
 ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, 1e30, 0.5, 2, 80, -80, 1e-10, -1e-10, 700, -700]
@@ -74,6 +75,42 @@ def test_whole_numbers(op, run_both):
             np.testing.assert_array_equal(actual[0], expected[0])
 
 
+@each_row("op", [*DIVISIONS, *BITS])
+@each_row("dtype", [np.int64, np.int32])
+def test_integers_of_all_signs_and_the_extreme_ones(op, dtype, run_both):
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, limits.min + 1, -70, -9, -2, -1, 0, 1, 2, 9, 31, 32, 63, 64, limits.max], dtype)
+    x, y = np.meshgrid(values, values[values != 0] if op in DIVISIONS else values)
+    for first, second in ((x, y), (x.T, y.T), (x[:, ::2], y[:, ::2]), (x, np.asarray(dtype(7)))):
+        actual, expected = run_both(op, first, second)
+        np.testing.assert_array_equal(actual[0], expected[0])
+
+
+@each_row("op", DIVISIONS)
+def test_an_integer_divided_by_0_is_refused(op, compiled):
+    x = np.arange(-3, 4)
+    assert not compiled(op, [x, x], [np.zeros_like(x)], {})
+
+
+@each_row("attrs", [{"min": -2.5, "max": 3.0}, {"min": 1.0}, {"max": 1e30}, {"min": 5, "max": 2}])
+def test_limits_of_integers(attrs, run_both):
+    for dtype in (np.int64, np.int32):
+        x = np.arange(-12, 12, dtype=dtype).reshape(4, 6)
+        for operand in (x, x[:, ::2], x.T):
+            actual, expected = run_both("clamp", operand, **attrs)
+            np.testing.assert_array_equal(actual[0], expected[0])
+
+
+def test_inverted_bits_and_halves_rounded_to_even_numbers(run_both):
+    for op, x in (
+        ("bitwise_not", np.arange(-5, 5)),
+        ("round", np.arange(-3.5, 4, 0.5)),
+        ("round", numbers(np.float32)),
+    ):
+        actual, expected = run_both(op, x)
+        np.testing.assert_array_equal(actual[0], expected[0])
+
+
 @each_row(
     ("op", "attrs"),
     [
@@ -116,3 +153,15 @@ def test_choices(condition, dtype, run_both):
         x, y = (np.asarray(rng.integers(-9, 9, shape), dtype) for shape in (first, second))
         actual, expected = run_both("where", np.asarray(rng.random(condition) < 0.5), x, y)
         np.testing.assert_array_equal(actual[0], expected[0])
+
+
+@each_row("place", [1, 2])
+def test_choices_in_place(place, compiled, run_both):
+    rng = np.random.default_rng(7)
+    condition = rng.random((4, 6)) < 0.5
+    for first, second in [((4, 6), (4, 6)), ((4, 6), ()), ((), (4, 6))]:
+        operands = [condition, *(np.asarray(rng.standard_normal(shape)) for shape in (first, second))]
+        if operands[place].ndim:
+            actual = run_both("where", *operands)[0][0]
+            assert compiled("where", operands, [operands[place]], {})
+            np.testing.assert_array_equal(operands[place], actual)

@@ -16,7 +16,6 @@ from engine.optim.optimizers import CLOSURE_OPTIMIZERS, OPTIMIZERS
 from tests.engine.nn.layers.test_layers import OTHERS, SAMPLES
 
 IN_NUMPY = {
-    "clamp": "of whole numbers; floats are compiled",
     "listed_labels": "a loop over lists of labels that end early, of a loss that is rarely used",
     "random_beta": "a number for each example; numbers are drawn by NumPy's generator, as of random_normal",
     "random_normal": "numbers are drawn by NumPy's generator, and are the same to the bit by every executor",
