@@ -5,6 +5,7 @@ that no reader could hold, lone surrogates and NUL are refused here.
 """
 
 from dataclasses import dataclass
+from itertools import chain
 from math import isfinite
 from typing import Any
 
@@ -14,7 +15,7 @@ from app.ingest.limits import IngestError
 from app.ingest.strict_json import parse_json
 
 INTEGER_MAX = 2**64
-LONG = 8
+_NUMBERS = frozenset({int, float})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,42 @@ def read_json(body: bytes, limits: JsonLimits = DEFAULTS) -> Any:
         raise _refused(error.pointer, error.code, error.detail) from error
     except RecursionError as error:
         raise _refused("", "too_deep", f"JSON is nested deeper than {limits.depth}") from error
-    _check(document, "", limits.text_characters)
+    if not _is_clean(document, limits.text_characters):
+        _check(document, "", limits.text_characters)
     return document
+
+
+def _is_clean(document: Any, longest: int) -> bool:
+    """Return whether it is sure, by a look at all values of one depth at a time, that `_check` refuses nothing."""
+    level = [document]
+    while level:
+        kinds = {*map(type, level)}
+        if str in kinds and not _are_clean_texts([item for item in level if type(item) is str], longest):
+            return False
+        if not kinds.isdisjoint(_NUMBERS) and not _are_held(level, kinds):
+            return False
+        lists = [item for item in level if type(item) is list] if list in kinds else []
+        objects = [item for item in level if type(item) is dict] if dict in kinds else []
+        level = [*chain.from_iterable(lists), *chain.from_iterable(objects)]
+        level += chain.from_iterable(item.values() for item in objects)
+    return True
+
+
+def _are_clean_texts(texts: list[str], longest: int) -> bool:
+    joined = "".join(texts)
+    try:
+        joined.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in joined and max(map(len, texts)) <= longest
+
+
+def _are_held(items: list[Any], kinds: set[type]) -> bool:
+    """Return whether 64 bits hold the numbers among `items`, which are of these types."""
+    if kinds == {float} and isfinite(sum(items)):
+        return True
+    numbers = items if kinds <= _NUMBERS else [item for item in items if type(item) in _NUMBERS]
+    return bool(min(numbers) > -INTEGER_MAX and max(numbers) < INTEGER_MAX)
 
 
 def _check(value: Any, pointer: str, longest: int) -> None:
@@ -51,18 +86,11 @@ def _check(value: Any, pointer: str, longest: int) -> None:
             _check_text(key, pointer, longest)
             _check(item, f"{pointer}/{escape(key)}", longest)
     elif isinstance(value, list):
-        if _is_numbers(value):
-            return
         for index, item in enumerate(value):
             if not _is_plain(item):
                 _check(item, f"{pointer}/{index}", longest)
     elif not _is_plain(value):
         raise _refused(pointer, "number_out_of_range", "this number is too large; 64 bits must hold it")
-
-
-def _is_numbers(items: list[Any]) -> bool:
-    """Whether it is sure, without a look at each, that all items are finite: they are floats, and so is their sum."""
-    return len(items) >= LONG and {*map(type, items)} == {float} and isfinite(sum(items))
 
 
 def _is_plain(value: Any) -> bool:

@@ -5,6 +5,7 @@ import httpx
 import pytest
 
 from app.domain.errors import Unparsable
+from app.http import strict_json
 from app.http.strict_json import read_json
 from tests.security.corpus.json_bodies import BODIES
 
@@ -21,6 +22,22 @@ GOOD: dict[str, Any] = {
 @pytest.mark.parametrize("what", GOOD)
 def test_what_json_can_say_is_read(what: str) -> None:
     assert read_json(json.dumps(GOOD[what]).encode()) == GOOD[what]
+
+
+def test_values_are_looked_at_one_by_one_only_where_one_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    check = strict_json._check
+
+    def checking(value: object, pointer: str, longest: int) -> None:
+        looked.append(pointer)
+        check(value, pointer, longest)
+
+    monkeypatch.setattr(strict_json, "_check", checking)
+    document = {"rows": [[1, 2.5, None], [2**64 - 1, 1.0]], "names": ["\u2713", ""], "none": [], "all": {"x": True}}
+    assert read_json(json.dumps(document).encode()) == document
+    assert looked == []
+    assert read_json(b"[1, 1e300]") == [1, 1e300]  # no integer, but more than 64 bits hold of one
+    assert looked == [""]
 
 
 @pytest.mark.parametrize("what", BODIES)
