@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -38,7 +40,7 @@ def test_the_front_door_is_sorted_and_complete() -> None:
 
 
 def test_every_op_says_what_it_does() -> None:
-    for entry in engine.op_catalogue():
+    for entry in _ops():
         first = entry["doc"].partition("\n\n")[0]
         assert len(first) > 5, entry["name"]
         assert first.endswith((".", ":")), f"{entry['name']}: {first!r}"
@@ -82,6 +84,12 @@ def _may_have_a_wide_constructor(text: str) -> bool:
     return any(given.count(",") > MOST_COLLABORATORS for given in re.findall(r"def __init__\((.*?)->", text, re.DOTALL))
 
 
+@cache
+def _ops() -> list[dict[str, Any]]:
+    return engine.op_catalogue()
+
+
+@cache
 def _code(path: Path) -> list[str]:
     """Return the lines of a source without comments and docstrings' prose (lines within triple quotes)."""
     lines, quoted = [], False
@@ -94,7 +102,7 @@ def _code(path: Path) -> list[str]:
 
 
 def test_every_op_is_reached_by_its_name() -> None:
-    for entry in engine.op_catalogue():
+    for entry in _ops():
         for name in (entry["name"], *entry["aliases"]):
             assert not isinstance(getattr(engine.ops, name, None), ModuleType), f"the family {name} hides the op"
         assert not entry["supported"] or callable(getattr(engine.ops, entry["name"]))

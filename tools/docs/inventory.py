@@ -193,6 +193,7 @@ INTERNAL = (
 
 _DECLARING = re.compile(r"\b(code|status)\b|^\s*class \w+\(", re.MULTILINE)
 """Text that a module has if it may define what takes a code, or a class with an HTTP status or made from one."""
+_NAMING = (ast.Call, ast.ClassDef, ast.Dict, ast.FunctionDef)
 _LIMIT_NAME = re.compile(r"(^|_)(MAX|MOST)(_|$)")
 
 
@@ -263,22 +264,27 @@ def codes() -> dict[str, set[str]]:
     everywhere: dict[str, int] = {}
     classes: dict[str, _ErrorClass] = {}
     for text in filter(_DECLARING.search, texts.values()):
-        nodes = [*ast.walk(ast.parse(text))]
+        nodes = _nodes(text)
         everywhere |= _places(nodes)
         classes |= {node.name: _error_class(node) for node in nodes if isinstance(node, ast.ClassDef)}
     statuses = _statuses(classes)
-    calling = re.compile(rf"\b(?:code|{'|'.join(sorted({*everywhere, *CALLS}))})\b")
+    calling = re.compile(rf"\bcode\b|(?<!def )\b(?:{'|'.join(sorted({*everywhere, *CALLS}))})\(")
     found: dict[str, set[str]] = defaultdict(set, {code: {status} for code, status in BY_PHRASE.items()})
     for path, text in texts.items():
         if not calling.search(text):
             continue
-        nodes = [*ast.walk(ast.parse(text))]
+        nodes = _nodes(text)
         of_engine = path.is_relative_to(ROOT / "engine")
         places = {**everywhere, **_places(nodes), **CALLS}
         for node in nodes:
             for code, how in _codes_of(node, statuses, places, engine=of_engine):
                 found[code].add(how)
     return dict(found)
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    """Return the parts of a module that can name a code, or say where one is named."""
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, _NAMING)]
 
 
 def _places(tree: list[ast.AST]) -> dict[str, int]:
