@@ -11,11 +11,15 @@ from tests.benchmarks.families import (
     Autoencoder,
     Columns,
     ConvNet,
+    ConvNext,
+    Discriminator,
     Encoder,
+    FactorizationMachine,
     Factors,
     Family,
     Logistic,
     Mlp,
+    Recogniser,
     Recurrent,
     ResidualNet,
     Tabular,
@@ -88,6 +92,7 @@ class Workload:
 
 TINY, USUAL = Mlp((4, 64, 32, 3)), Mlp((784, 512, 256, 10))
 NARROW = Mlp((64, *[64] * 12, 10), norm=True)
+MACHINE = FactorizationMachine()
 LABELS = Recurrent("lstm", layers=2, label_each_step=True)
 
 WORKLOADS = {
@@ -124,6 +129,10 @@ WORKLOADS = {
         Workload("padded", "transformer encoder 2x128, 64 steps and a padding mask, batch 16", Encoder(), 16),
         Workload("autoencoder", "convolutional autoencoder 28x28, batch 64", Autoencoder(), 64),
         Workload("vocabulary", "language model of 4 words before, 8,000 classes, batch 128", Vocabulary(), 128),
+        Workload("convnext", "ConvNeXt blocks of 32 channels, 64x64, batch 32", ConvNext(), 32),
+        Workload("discriminator", "discriminator with group norm and leaky ReLU, 32x32, batch 32", Discriminator(), 32),
+        Workload("factorization-machine", "factorisation machine and MLP, 10 fields, batch 256", MACHINE, 256),
+        Workload("ctc", "speech recogniser with CTC, 64 steps, batch 16", Recogniser(), 16),
         Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
     )
 }

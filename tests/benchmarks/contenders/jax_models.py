@@ -13,11 +13,15 @@ from tests.benchmarks.families import (
     Autoencoder,
     Columns,
     ConvNet,
+    ConvNext,
+    Discriminator,
     Encoder,
+    FactorizationMachine,
     Factors,
     Family,
     Logistic,
     Mlp,
+    Recogniser,
     Recurrent,
     ResidualNet,
     Tabular,
@@ -49,6 +53,10 @@ def model(family: Family) -> Model:
         Tabular: _tabular,
         Factors: _factors,
         Vocabulary: _vocabulary,
+        ConvNext: _conv_next,
+        Discriminator: _discriminator,
+        FactorizationMachine: _factorization_machine,
+        Recogniser: _recogniser,
     }
     return makes[type(family)](family)
 
@@ -92,7 +100,7 @@ def _logistic(family: Logistic) -> Model:
 
 
 def _convolve(weight: jax.Array, x: jax.Array, stride: int = 1) -> jax.Array:
-    """Convolve [batch, height, width, channels] by a kernel of 3, padded by 1 as in PyTorch."""
+    """Convolve [batch, height, width, channels] by a square kernel, padded by 1 as in PyTorch."""
     kernel = weight.transpose(2, 3, 1, 0)
     return lax.conv_general_dilated(
         x, kernel, (stride, stride), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC")
@@ -277,3 +285,100 @@ def _vocabulary(_family: Vocabulary) -> Model:
         return _linear(w, "linear_1", jax.nn.relu(_linear(w, "linear_0", looked_up))), s
 
     return scores
+
+
+def _conv_next(family: ConvNext) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        stem = w["stem"].transpose(2, 3, 1, 0)
+        order = ("NHWC", "HWIO", "NHWC")
+        h = lax.conv_general_dilated(x.transpose(0, 2, 3, 1), stem, (4, 4), "VALID", dimension_numbers=order)
+        h = h + w["stem_bias"]
+        for k in range(family.blocks):
+            kernel = w[f"depth{k}"].transpose(2, 3, 1, 0)
+            a = lax.conv_general_dilated(
+                h, kernel, (1, 1), ((3, 3), (3, 3)), dimension_numbers=order, feature_group_count=family.channels
+            )
+            centred = a + w[f"depth_bias{k}"]
+            centred = centred - centred.mean(-1, keepdims=True)
+            a = centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * w[f"norm{k}"] + w[f"norm_bias{k}"]
+            b = jax.nn.gelu(a @ w[f"up{k}"] + w[f"up_bias{k}"], approximate=False)
+            h = h + (b @ w[f"down{k}"] + w[f"down_bias{k}"]) * w[f"scale{k}"]
+        return h.mean((1, 2)) @ w["head"] + w["head_bias"], s
+
+    return scores
+
+
+def _discriminator(family: Discriminator) -> Model:
+    def normed(w: Arrays, name: str, x: jax.Array) -> jax.Array:
+        parts = x.reshape(*x.shape[:3], family.groups, -1)
+        centred = parts - parts.mean((1, 2, 4), keepdims=True)
+        scaled = centred * lax.rsqrt((centred**2).mean((1, 2, 4), keepdims=True) + 1e-5)
+        return scaled.reshape(x.shape) * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        x = x.transpose(0, 2, 3, 1)
+        for place in range(len(family.channels)):
+            x = _convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"]
+            x = jax.nn.leaky_relu(normed(w, f"group_norm_{place - 1}", x) if place else x, 0.2)
+        return _linear(w, "linear_0", x.transpose(0, 3, 1, 2).reshape(x.shape[0], -1)), s
+
+    return scores
+
+
+def _factorization_machine(family: FactorizationMachine) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        v = w["table"][x]
+        total = v.sum(1)
+        pairs = 0.5 * (total * total - (v * v).sum(1)).sum(1)
+        h = v.reshape(x.shape[0], -1)
+        for place, width in enumerate(family.widths):
+            h = h @ w[f"w{place}"] + w[f"b{place}"]
+            h = h if width == 1 else jax.nn.relu(h)
+        return w["table_weight"][x].sum((1, 2)) + pairs + h[:, 0] + w["bias"], s
+
+    return scores
+
+
+def _recogniser(family: Recogniser) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array, lengths: jax.Array) -> tuple[Any, Arrays]:
+        # As all weights of three axes, the kernel is stored with the last two exchanged.
+        kernel = w["conv1d_0.weight"].transpose(1, 2, 0)
+        order = ("NWC", "WIO", "NWC")
+        h = lax.conv_general_dilated(x.transpose(0, 2, 1), kernel, (1,), ((1, 1),), dimension_numbers=order)
+        h = jax.nn.relu(h + w["conv1d_0.bias"]).transpose(1, 0, 2)
+        entering = h @ w["gru_0.weight_ih_l0"] + w["gru_0.bias_ih_l0"]
+
+        def step(state: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
+            again = state @ w["gru_0.weight_hh_l0"] + w["gru_0.bias_hh_l0"]
+            (r, z, n), (hr, hz, hn) = jnp.split(row, 3, -1), jnp.split(again, 3, -1)
+            r, z = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
+            state = (1 - z) * jnp.tanh(n + r * hn) + z * state
+            return state, state
+
+        states = lax.scan(step, jnp.zeros((x.shape[0], family.units), x.dtype), entering)[1]
+        return (jax.nn.log_softmax(_linear(w, "linear_0", states), -1), lengths), s
+
+    return scores
+
+
+def ctc_loss(log_probs: jax.Array, label: jax.Array, lengths: jax.Array) -> jax.Array:
+    """Return the mean over rows of -log of the likelihood of labels by their length; log_probs [steps, rows, classes].
+
+    The states of a row are blank, label, blank, ..., blank; what is impossible has the logarithm -1e30.
+    """
+    rows, longest = label.shape
+    states = jnp.zeros((rows, 2 * longest + 1), label.dtype).at[:, 1::2].set(label)
+    skips = jnp.zeros(states.shape, bool).at[:, 2:].set((states[:, 2:] != 0) & (states[:, 2:] != states[:, :-2]))
+    emitted = jnp.take_along_axis(log_probs, jnp.broadcast_to(states, (len(log_probs), *states.shape)), -1)
+
+    def moved(now: jax.Array, by: int) -> jax.Array:
+        return jnp.pad(now, ((0, 0), (by, 0)), constant_values=-1e30)[:, :-by]
+
+    def step(now: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
+        skipped = jnp.where(skips, moved(now, 2), -1e30)
+        return jax.nn.logsumexp(jnp.stack([now, moved(now, 1), skipped]), 0) + row, None
+
+    start = jnp.where(jnp.arange(states.shape[1]) < 2, emitted[0], -1e30)
+    last = lax.scan(step, start, emitted[1:])[0]
+    ends = jnp.take_along_axis(last, 2 * lengths[:, None] - jnp.array([[0, 1]]), 1)
+    return (-jax.nn.logsumexp(ends, 1) / lengths).mean()

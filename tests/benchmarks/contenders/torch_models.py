@@ -13,11 +13,15 @@ from tests.benchmarks.families import (
     Autoencoder,
     Columns,
     ConvNet,
+    ConvNext,
+    Discriminator,
     Encoder,
+    FactorizationMachine,
     Factors,
     Family,
     Logistic,
     Mlp,
+    Recogniser,
     Recurrent,
     ResidualNet,
     Tabular,
@@ -40,6 +44,10 @@ def module(family: Family, weights: Columns) -> nn.Module:
         Tabular: Lookup,
         Factors: Ratings,
         Vocabulary: _vocabulary,
+        ConvNext: Patches,
+        Discriminator: _discriminator,
+        FactorizationMachine: Clicks,
+        Recogniser: Sounds,
     }
     return makes[type(family)](family, Weights(weights))
 
@@ -59,13 +67,13 @@ class Weights:
         layer.weight, layer.bias = created, self[bias or weight.replace("weight", "bias")]
         return layer
 
-    def norm(self, layer: nn.BatchNorm2d | nn.LayerNorm, name: str) -> nn.Module:
+    def norm(self, layer: nn.BatchNorm2d | nn.LayerNorm | nn.GroupNorm, name: str) -> nn.Module:
         layer.weight, layer.bias = self[f"{name}.weight"], self[f"{name}.bias"]
         return layer
 
-    def convolution(self, name: str, stride: int = 1, *, bias: bool = True) -> nn.Conv2d:
+    def convolution(self, name: str, stride: int = 1, *, bias: bool = True, kernel: int = 3) -> nn.Conv2d:
         created = self[f"{name}.weight"]
-        layer = nn.Conv2d(created.shape[1], created.shape[0], 3, stride=stride, padding=1, bias=bias)
+        layer = nn.Conv2d(created.shape[1], created.shape[0], kernel, stride=stride, padding=1, bias=bias)
         layer.weight = created
         if bias:
             layer.bias = self[f"{name}.bias"]
@@ -240,3 +248,79 @@ class Ratings(nn.Module):
         product = (functional.embedding(user, self.users) * functional.embedding(item, self.items)).sum(1)
         biases = functional.embedding(user, self.user_bias) + functional.embedding(item, self.item_bias)
         return product + biases[:, 0]
+
+
+def _discriminator(family: Discriminator, weights: Weights) -> nn.Module:
+    layers: list[nn.Module] = []
+    for place, channels in enumerate(family.channels):
+        layers.append(weights.convolution(f"conv2d_{place}", 2, kernel=4))
+        if place:
+            layers.append(weights.norm(nn.GroupNorm(family.groups, channels), f"group_norm_{place - 1}"))
+        layers.append(nn.LeakyReLU(0.2))
+    return nn.Sequential(*layers, nn.Flatten(), weights.linear("linear_0.weight"))
+
+
+class Named(nn.Module):
+    """Weights by their names."""
+
+    def __init__(self, weights: Weights, names: list[str]) -> None:
+        super().__init__()
+        self.of = nn.ParameterDict({name: weights[name] for name in names})
+
+
+class Patches(Named):
+    """Blocks of depthwise convolutions and linear layers over the channels."""
+
+    def __init__(self, family: ConvNext, weights: Weights) -> None:
+        kinds = ("depth", "depth_bias", "norm", "norm_bias", "up", "up_bias", "down", "down_bias", "scale")
+        blocks = [f"{kind}{k}" for k in range(family.blocks) for kind in kinds]
+        super().__init__(weights, ["stem", "stem_bias", "head", "head_bias", *blocks])
+        self.channels, self.blocks = family.channels, family.blocks
+
+    def forward(self, x: Tensor) -> Tensor:
+        w = self.of
+        h = functional.conv2d(x, w["stem"], w["stem_bias"], stride=4)
+        for k in range(self.blocks):
+            a = functional.conv2d(h, w[f"depth{k}"], w[f"depth_bias{k}"], padding=3, groups=self.channels)
+            a = functional.layer_norm(a.permute(0, 2, 3, 1), (self.channels,), w[f"norm{k}"], w[f"norm_bias{k}"])
+            b = functional.gelu(functional.linear(a, w[f"up{k}"], w[f"up_bias{k}"]))
+            c = functional.linear(b, w[f"down{k}"], w[f"down_bias{k}"]) * w[f"scale{k}"]
+            h = h + c.permute(0, 3, 1, 2)
+        return functional.linear(h.mean((2, 3)), w["head"], w["head_bias"])
+
+
+class Clicks(Named):
+    """A factorisation machine and linear layers on its embeddings."""
+
+    def __init__(self, family: FactorizationMachine, weights: Weights) -> None:
+        self.depth = len(family.widths)
+        layers = [f"{kind}{place}" for place in range(self.depth) for kind in "wb"]
+        super().__init__(weights, ["table", "table_weight", "bias", *layers])
+
+    def forward(self, x: Tensor) -> Tensor:
+        w = self.of
+        v = functional.embedding(x, w["table"])
+        total = v.sum(1)
+        pairs = 0.5 * (total * total - (v * v).sum(1)).sum(1)
+        h = v.flatten(1)
+        for place in range(self.depth):
+            h = functional.linear(h, w[f"w{place}"], w[f"b{place}"])
+            h = h if place == self.depth - 1 else functional.relu(h)
+        return functional.embedding(x, w["table_weight"]).sum((1, 2)) + pairs + h[:, 0] + w["bias"]
+
+
+class Sounds(nn.Module):
+    """A convolution and a GRU: log-probabilities [steps, rows, letters], and how many letters there are."""
+
+    def __init__(self, family: Recogniser, weights: Weights) -> None:
+        super().__init__()
+        self.kernel, self.bias = weights["conv1d_0.weight"], weights["conv1d_0.bias"]
+        self.cell = nn.GRU(family.channels, family.units)
+        for name, _ in list(self.cell.named_parameters()):
+            setattr(self.cell, name, weights[f"gru_0.{name}"])
+        self.head = weights.linear("linear_0.weight")
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        h = functional.relu(functional.conv1d(x, self.kernel, self.bias, padding=1))
+        states, _ = self.cell(h.permute(2, 0, 1))
+        return functional.log_softmax(self.head(states), -1), lengths

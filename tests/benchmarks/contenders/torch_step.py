@@ -65,9 +65,15 @@ def loss_of(workload: Workload, weights: Columns) -> tuple[list[Tensor], Callabl
         return many_mlps(workload, weights)
     model = module(workload.model, weights)
 
-    measure: Callable[[Tensor, Tensor], Tensor] = {
+    def ctc(created: tuple[Tensor, Tensor], label: Tensor) -> Tensor:
+        log_probs, lengths = created
+        steps = torch.full_like(lengths, log_probs.shape[0])
+        return functional.ctc_loss(log_probs, label, steps, lengths)
+
+    measure: Callable[[Any, Tensor], Tensor] = {
         "cross_entropy": functional.cross_entropy,
         "binary_cross_entropy_with_logits": functional.binary_cross_entropy_with_logits,
+        "ctc_loss": ctc,
         "mse": functional.mse_loss,
     }[workload.model.loss]
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from tests.benchmarks.families.dense import Logistic, Mlp
 from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet
+from tests.benchmarks.families.normed_images import ConvNext, Discriminator
 from tests.benchmarks.families.sequences import Encoder, Recurrent, Transformer
 from tests.benchmarks.families.shared import Array, Columns
-from tests.benchmarks.families.tables import Factors, Tabular
+from tests.benchmarks.families.speech import Recogniser
+from tests.benchmarks.families.tables import FactorizationMachine, Factors, Tabular
 from tests.benchmarks.families.texts import Vocabulary
 
 Family = (
@@ -24,6 +26,10 @@ Family = (
     | Tabular
     | Factors
     | Vocabulary
+    | ConvNext
+    | Discriminator
+    | FactorizationMachine
+    | Recogniser
 )
 
 __all__ = [
@@ -31,11 +37,15 @@ __all__ = [
     "Autoencoder",
     "Columns",
     "ConvNet",
+    "ConvNext",
+    "Discriminator",
     "Encoder",
+    "FactorizationMachine",
     "Factors",
     "Family",
     "Logistic",
     "Mlp",
+    "Recogniser",
     "Recurrent",
     "ResidualNet",
     "Tabular",

@@ -108,3 +108,41 @@ class Factors:
     def flops(self, rows: int) -> int:
         """Count the operations of the products."""
         return 2 * rows * self.units * WITHIN
+
+
+@dataclass(frozen=True)
+class FactorizationMachine:
+    """A click: weights of categories, products of their embeddings by pairs, and an MLP on these (DeepFM)."""
+
+    fields: int = 10
+    rows: int = 10_000
+    units: int = 16
+    widths: tuple[int, ...] = (64, 32, 1)
+
+    loss: ClassVar[Loss] = "binary_cross_entropy_with_logits"
+
+    def columns(self, rng: np.random.Generator, rows: int) -> Columns:
+        """Draw the category of each field, which has its share of the tables, and clicks."""
+        share = self.rows // self.fields
+        x = rng.integers(0, share, (rows, self.fields)) + np.arange(self.fields) * share
+        return {"x": x, "label": rng.integers(0, 2, rows).astype(np.float64)}
+
+    def graph(self) -> Graph:
+        """Return the graph document."""
+        parameters: dict[str, Any] = {"table": [self.rows, self.units], "table_weight": [self.rows, 1], "bias": [1]}
+        lines = ["v = embedding(table, x)", "s = sum(v, axis=1)", "h0 = flatten(v, start=1)"]
+        lines.append("pairs = 0.5 * sum(s * s - sum(v * v, axis=1), axis=1)")
+        widths = (self.fields * self.units, *self.widths)
+        for place, (before, after) in enumerate(zip(widths, self.widths, strict=False)):
+            parameters |= {f"w{place}": [after, before], f"b{place}": [after]}
+            created = f"linear(h{place}, w{place}, b{place})"
+            lines.append(f"h{place + 1} = {created if after == 1 else f'relu({created})'}")
+        lines.append(f"score = sum(embedding(table_weight, x), axis=[1, 2]) + pairs + h{len(self.widths)}[:, 0] + bias")
+        lines.append("loss = binary_cross_entropy_with_logits(score, label)")
+        inputs = {"x": {"shape": ["batch", self.fields], "dtype": "int64"}, "label": ["batch"]}
+        return {"inputs": inputs, "parameters": parameters, "program": "\n".join(lines)}
+
+    def flops(self, rows: int) -> int:
+        """Count the operations of a step's matrix products."""
+        widths = (self.fields * self.units, *self.widths)
+        return 2 * rows * WITHIN * sum(a * b for a, b in zip(widths, self.widths, strict=False))
