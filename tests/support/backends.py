@@ -15,15 +15,7 @@ from app.store.tables import metadata
 from app.store.unit_of_work import Store
 from tests.extent import FULL
 from tests.support import postgres
-
-ON_BOTH = frozenset(
-    {
-        "test_attempts", "test_blob_references", "test_column_types", "test_datasets", "test_events", "test_fits",
-        "test_gradients", "test_lists", "test_pages", "test_queue", "test_retention", "test_sessions",
-        "test_shared_database", "test_shared_sweeper", "test_unit_of_work",
-    }
-)  # fmt: skip
-"""The modules whose tests show what differs between the two; `make chaos` runs all on both."""
+from tests.support.schedule import ON_BOTH
 
 
 @contextmanager

@@ -25,12 +25,28 @@ KINDS = {
 SERVERS = frozenset({"server", "start_server"})
 """Fixtures with a server in a process of its own."""
 
+ON_BOTH = frozenset(
+    {
+        "test_attempts", "test_blob_references", "test_column_types", "test_datasets", "test_events", "test_fits",
+        "test_gradients", "test_lists", "test_pages", "test_queue", "test_retention", "test_sessions",
+        "test_shared_database", "test_shared_sweeper", "test_unit_of_work",
+    }
+)  # fmt: skip
+"""Modules of the store and of its use cases whose tests show what differs between SQLite and PostgreSQL."""
+
 SHARING = {
     "installed": re.compile(r"tests/deploy/test_(wheels|installed)\.py"),
     "page": re.compile(r"tests/page/"),
+    "PostgreSQL": re.compile(
+        r"tests/app/(?:cli/test_migrate|(?:store/|service/(?:\w+/)?)?"
+        rf"(?:test_postgres|test_election|{'|'.join(ON_BOTH)}))\.py"
+    ),
     "Ray": re.compile(r"tests/cluster/ray/test_(fits|sessions|start)\.py"),
 }
-"""Files that share what takes seconds to make, an installation, a browser or a cluster: one process runs them all."""
+"""Files that share what takes seconds to make: an installation, a browser, a database server or a cluster.
+
+One process runs them all.
+"""
 
 PART = 16
 """Number of tests that a process gets at a time of a file of the engine that has many more."""
@@ -72,12 +88,17 @@ def prepare(items: list[pytest.Item]) -> None:
 def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
     """Return numbers by which files are sorted, from how many tests each has and which of them ask a server.
 
-    Those that wait and those that compute, of the engine the larger ones first, are spread over 0 to 1.
+    Those that wait and those that compute, of the engine the larger ones first, are spread over 0 to 1. Those that one
+    process runs on PostgreSQL come before: together they take longest.
     """
     waiting: list[Path] = []
     computing: list[Path] = []
     places = {}
-    for path in sorted(counts, key=lambda path: -counts[path] if _is_in(path, ENGINE) else 0):
+
+    def rank(path: Path) -> tuple[bool, int]:
+        return not _needs_postgres(path), -counts[path] if _is_in(path, ENGINE) else 0
+
+    for path in sorted(counts, key=rank):
         if _is_in(path, ENGINE) and counts[path] > PART and kind_of(path):
             places[path] = 1.0
         elif path in served or not (_is_in(path, ENGINE) or _is_in(path, APP)):
@@ -87,6 +108,10 @@ def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
     for files in (waiting, computing):
         places.update({path: number / len(files) for number, path in enumerate(files)})
     return places
+
+
+def _needs_postgres(path: Path) -> bool:
+    return path.is_relative_to(ROOT) and SHARING["PostgreSQL"].match(path.relative_to(ROOT).as_posix()) is not None
 
 
 def _is_in(path: Path, folder: str) -> bool:
