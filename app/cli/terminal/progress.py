@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.text import Text
 
-from adjoint_client.progress import Progress as FitProgress
-from adjoint_client.progress import Show, describe, is_headline
+from adjoint_client.progress import Progress, Show, bar_line, describe
 
 _LINE_EVERY_SECONDS = 2.0
 
@@ -20,43 +20,34 @@ def shown(console: Console, label: str) -> Iterator[Show]:
     if not console.is_terminal:
         yield _lines(console, label)
         return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[values]}"),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
-    )
-    with Progress(*columns, console=console) as bars:
-        yield _bar(bars, bars.add_task(label, total=None, values="", rate=""), label)
+    line = _BarLine(label)
+    with Live(line, console=console):
+        yield line.show
 
 
-def _bar(bars: Progress, task: TaskID, label: str) -> Show:
-    def show(progress: FitProgress) -> None:
-        bars.update(
-            task,
-            description=f"{label} {progress.state}",
-            completed=progress.step,
-            total=progress.total_steps,
-            values=_values(progress),
-            rate=f"{progress.rate:.0f} steps/s",
-        )
+class _BarLine:
+    """The progress of one fit as a line that fits the terminal, also once its size changes."""
 
-    return show
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._progress: Progress | None = None
+
+    def show(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = options.max_width
+        line = self._label if self._progress is None else bar_line(self._progress, width, label=self._label)
+        yield Text(line, no_wrap=True, overflow="crop")
 
 
 def _lines(console: Console, label: str, clock: Callable[[], float] = time.monotonic) -> Show:
     due = -math.inf
 
-    def show(progress: FitProgress) -> None:
+    def show(progress: Progress) -> None:
         nonlocal due
         if clock() >= due or progress.terminal:
             due = clock() + _LINE_EVERY_SECONDS
             console.print(f"{label} {describe(progress)}", markup=False, highlight=False, soft_wrap=True)
 
     return show
-
-
-def _values(progress: FitProgress) -> str:
-    return "  ".join(f"{name} {value:.4g}" for name, value in progress.values.items() if is_headline(name))
