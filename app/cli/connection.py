@@ -3,7 +3,6 @@
 A key is never an argument: every user of the machine can read those of every process.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -11,39 +10,35 @@ from typing import Annotated
 import typer
 
 from adjoint_client import Client
+from adjoint_client.address import DEFAULT_URL, KEY_FILE_VARIABLE, KEY_VARIABLE, URL_VARIABLE, read_key, read_key_file
 
-KEY_VARIABLE = "ADJOINT_KEY"
+__all__ = ["DEFAULT_URL", "STANDARD_INPUT", "KeyFileOption", "UrlOption", "connect"]
+
 STANDARD_INPUT = "-"
-KEY_CHARACTERS_MAX = 1024
 
-UrlOption = Annotated[str, typer.Option("--url", envvar="ADJOINT_URL", help="Address of the server.")]
+UrlOption = Annotated[str, typer.Option("--url", envvar=URL_VARIABLE, help="Address of the server.")]
 KeyFileOption = Annotated[
     str | None,
     typer.Option(
         "--key-file",
-        envvar="ADJOINT_KEY_FILE",
+        envvar=KEY_FILE_VARIABLE,
         help=f"File with the key of the server, {STANDARD_INPUT} for standard input; else it is taken from "
         f"{KEY_VARIABLE}, if there is one.",
     ),
 ]
 
-DEFAULT_URL = "http://127.0.0.1:8000"
-
 
 def connect(url: str, key_file: str | None) -> Client:
-    """A client of the server at `url`; to be used as a context."""
-    return Client(url, api_key=_key(key_file) or None)
+    """A client of the server at `url`; to be used as a context.
 
-
-def _key(key_file: str | None) -> str | None:
-    if key_file is None:
-        return os.environ.get(KEY_VARIABLE)
+    Raises:
+        typer.BadParameter: the address or the key cannot be used.
+    """
     try:
-        with sys.stdin if key_file == STANDARD_INPUT else Path(key_file).open(encoding="utf-8") as file:
-            key = file.read(KEY_CHARACTERS_MAX + 1).strip()
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
-        raise typer.BadParameter(f"cannot read the key from {key_file} ({why})") from error
-    if not key or len(key) > KEY_CHARACTERS_MAX or not key.isascii() or not key.isprintable() or " " in key:
-        raise typer.BadParameter(f"{key_file} holds no key: that is one line of printable ASCII without spaces")
-    return key
+        return Client(url, api_key=None if key_file is None else _read_key(key_file))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _read_key(key_file: str) -> str:
+    return read_key(sys.stdin, "standard input") if key_file == STANDARD_INPUT else read_key_file(Path(key_file))

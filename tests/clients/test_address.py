@@ -40,6 +40,8 @@ def test_addresses_are_read(url, address):
         ("ftp://train.example", "write it as http://"),
         ("http://", "write it as http://"),
         ("", "write http"),
+        ("http://train.example:80000", "'http://train.example:80000' is no address .*Port out of range"),
+        ("http://[::1", "write it as http://"),
     ],
 )
 def test_an_address_of_another_kind_is_refused_with_what_to_write(url, hint):

@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TextIO
+from urllib.parse import SplitResult, urlsplit
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 URL_VARIABLE, KEY_VARIABLE, KEY_FILE_VARIABLE = "ADJOINT_URL", "ADJOINT_KEY", "ADJOINT_KEY_FILE"
@@ -31,11 +32,10 @@ class Address:
         Raises:
             ValueError: it is none.
         """
-        parts = urlsplit(url)
+        parts, port = _split(url)
         if parts.scheme not in _PORTS or not parts.hostname:
             raise ValueError(f"{url!r} is no address of a server; write it as {DEFAULT_URL}")
-        port = parts.port or _PORTS[parts.scheme]
-        return cls(parts.hostname, port, parts.scheme == "https", parts.path.rstrip("/"))
+        return cls(parts.hostname, port or _PORTS[parts.scheme], parts.scheme == "https", parts.path.rstrip("/"))
 
     @property
     def host_header(self) -> str:
@@ -54,7 +54,7 @@ def find_url(given: str | None) -> str:
     """
     url = given if given is not None else os.environ.get(URL_VARIABLE) or DEFAULT_URL
     if "://" not in url:
-        if not _is_local(urlsplit(f"//{url}").hostname):
+        if not _is_local(_split(f"//{url}")[0].hostname):
             raise ValueError(f"{url!r} does not say how to reach the server; write http://{url} or https://{url}")
         url = f"http://{url}"
     Address.of(url)
@@ -84,12 +84,22 @@ def read_key_file(path: Path) -> str:
     """
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_KEY_CHARACTERS_MAX + 2)
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"cannot read the key from {path} ({getattr(error, 'strerror', None) or 'no text'})"
-        ) from error
-    return checked_key(text.strip(), str(path))
+            return read_key(file, str(path))
+    except OSError as error:
+        raise ValueError(f"cannot read the key from {path} ({error.strerror})") from error
+
+
+def read_key(file: TextIO, source: str) -> str:
+    """Return the key in a file that is open, which messages call `source`.
+
+    Raises:
+        ValueError: it holds no key.
+    """
+    try:
+        text = file.read(_KEY_CHARACTERS_MAX + 2)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"cannot read the key from {source} (no text)") from error
+    return checked_key(text.strip(), source)
 
 
 def checked_key(key: str, source: str) -> str:
@@ -101,6 +111,14 @@ def checked_key(key: str, source: str) -> str:
     if not key or len(key) > _KEY_CHARACTERS_MAX or not key.isascii() or not key.isprintable() or " " in key:
         raise ValueError(f"{source} holds no key: that is one line of printable ASCII without spaces")
     return key
+
+
+def _split(url: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError as error:
+        raise ValueError(f"{url!r} is no address of a server ({error}); write it as {DEFAULT_URL}") from error
 
 
 def _is_local(host: str | None) -> bool:

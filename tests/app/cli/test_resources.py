@@ -132,6 +132,9 @@ FAULTS = {
     "epochs and steps": (["extend", "fit_1", "--epochs", "1", "--steps", "1"], REFUSED, "and not both"),
     "a file of another kind": (["predict", "fit_1", "rows.txt"], REFUSED, "is none of csv, json"),
     "a file that is not there": (["predict", "fit_1", "rows.csv"], REFUSED, "cannot read rows.csv"),
+    "no scheme": (["system", "--url", "train.example:8000"], REFUSED, "write http://train.example:8000"),
+    "another scheme": (["fits", "--url", "ftp://x"], REFUSED, "'ftp://x' is no address of a server"),
+    "a key file that is not there": (["fits", "--key-file", "none"], REFUSED, "cannot read the key from none"),
     "another layer": (["layers", "liner"], FAILED, "did you mean linear"),
     "another optimizer": (["optimizers", "zzz"], FAILED, "`adjoint optimizers` lists them"),
 }
@@ -144,6 +147,15 @@ def test_a_fault_is_reported_without_a_server(
     monkeypatch.chdir(tmp_path)
     assert adjoint(*arguments, status=status) == ""
     assert named in adjoint.errors
+
+
+def test_a_key_that_cannot_be_sent_is_refused_and_not_shown(
+    adjoint: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADJOINT_KEY", "two words")
+    assert adjoint("fits", status=REFUSED) == ""
+    assert "ADJOINT_KEY holds no key" in adjoint.errors
+    assert "two words" not in adjoint.errors
 
 
 def test_catalogues_are_listed_and_described(adjoint: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
