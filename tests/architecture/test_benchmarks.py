@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.benchmarks.readme import BEGIN, END, PAGE, RESULTS, with_tables
 from tests.benchmarks.results_file import merged, read_results, row, write_results
 from tests.benchmarks.roster import ROSTER, Entry
 from tests.benchmarks.starts import definition
+from tests.benchmarks.summary import of_all
 from tests.benchmarks.table import markdown, number, terminal_block
 from tests.benchmarks.workloads import POOL, WORKLOADS
 
@@ -93,18 +95,48 @@ def test_a_floor_is_products_and_the_optimizer_at_the_best_rate_of_as_much_memor
 
 def test_who_computes_something_else_is_found_and_does_not_count() -> None:
     found = results(ran("Adjoint NumPy", 2), ran("jax.jit", 4), ran("mygrad", 1, 2.0, 1.1))
-    contenders = found["tables"]["default"]["W1"]["contenders"]
-    assert [contender["agrees"] for contender in contenders] == [True, True, False]
+    measured = found["tables"]["default"]["W1"]
+    assert [contender["agrees"] for contender in measured["contenders"]] == [True, True, False]
+    assert measured["summary"]["best_peer"] == "jax.jit"
     assert "1.000 ≠" in markdown(found).replace("1.00 ≠", "1.000 ≠")
-    assert "| 2.00 | " in markdown(found)
-    assert "DIFFER" in terminal_block(found["tables"]["default"]["W1"])
+    assert "DIFFER" in terminal_block(measured)
+    alone = results(ran("Adjoint NumPy", 1, 2.0, 1.1), ran("jax.jit", 4), ran("mygrad", 4))
+    assert alone["tables"]["default"]["W1"]["summary"]["ratio"] is None, "nor do we"
+
+
+def test_a_row_names_the_best_peer_the_ratio_the_share_of_the_floor_and_the_numpy_steps() -> None:
+    native = replace(ran("Adjoint native", 2), numpy_steps=["inv", "qr"])
+    found = results(native, ran("Adjoint server", 1), ran("torch eager", 9), ran("jax.jit", 3))
+    assert found["tables"]["default"]["W1"]["summary"] == {
+        "ms": 2.0, "best_peer": "jax.jit", "best_peer_ms": 3.0, "ratio": 1.5, "floor_share": 0.25,
+        "numpy_steps": ["inv", "qr"],
+    }  # fmt: skip
+    assert "| jax.jit 3.00 | 1.50 | 25% | inv, qr | 0.001 |" in markdown(found)
+    assert "floor 25%; NumPy steps inv, qr" in terminal_block(found["tables"]["default"]["W1"])
+    assert "NumPy steps none" in terminal_block(row(WORKLOADS["W1"], 1, [replace(native, numpy_steps=[])]))
+
+
+def test_the_last_line_is_the_mean_of_the_ratios_and_the_rows_behind() -> None:
+    rows = [
+        row(WORKLOADS[name], 0.5, [ran("Adjoint native", 1), ran("jax.jit", peer)])
+        for name, peer in (("W1", 4), ("W2", 1), ("W3", 2))
+    ]
+    assert of_all(rows) == (pytest.approx(2), 3, ["W2"])
+    found = results()
+    found["tables"]["default"] = {each["workload"]: each for each in rows}
+    assert "Geometric mean of the ratios of 3 rows: 2.00; below 1.1: 1 (W2)." in markdown(found)
+    assert of_all([row(WORKLOADS["W1"], 0.5, [ran("jax.jit", 1)])]) is None
 
 
 def test_a_missing_contender_is_a_dash_and_a_reason() -> None:
-    measured = results(ran("torch eager", 3), Outcome("jax.jit", missing="No module named 'jax'"))["tables"]["default"]
-    text = terminal_block(measured["W1"])
-    assert "missing: No module named 'jax'" in text
-    assert markdown(results(ran("torch eager", 3))).splitlines()[4].count(" - ") == 8
+    missing = Outcome("jax.jit", missing="No module named 'jax'")
+    measured = results(ran("torch eager", 3), missing)["tables"]["default"]
+    assert "missing: No module named 'jax'" in terminal_block(measured["W1"])
+    found = results(ran("torch eager", 3), missing)
+    found["tables"]["default"]["W2"] = row(WORKLOADS["W2"], 0.5, [ran("jax.jit", 3)])
+    heads, _, *lines = markdown(found).splitlines()[2:6]
+    assert "jax scan" not in heads, "a column that nobody is in"
+    assert [line.split(" | ")[1:3] for line in lines] == [["**3.00**", "-"], ["-", "**3.00**"]]
 
 
 def test_a_table_says_when_the_machine_was_busy() -> None:
@@ -134,8 +166,26 @@ def test_a_contender_that_fails_is_missing_for_the_reason_it_gave(tmp_path: Path
     program = tmp_path / "fails.py"
     program.write_text("raise SystemExit('no such library')")
     with Running(Entry("fails", "fails"), [sys.executable, str(program)], environment(1, None)) as running:
+        running.wait_until_ready()
+        running.choose()
         running.go(0.1)
     assert running.outcome.to_json() == {"name": "fails", "missing": "no such library"}
+
+
+def test_a_contender_chooses_when_it_is_asked_to_and_is_not_timed_again_if_it_is_slow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ({"ready": True}, {"setting": "fast", "losses": [1.0], "numpy_steps": []}, {"seconds_per_step": 2.0})
+    program = tmp_path / "answers.py"
+    program.write_text(f"import json\nfor each in {answers!r}: print(json.dumps(each), flush=True); input()")
+    with Running(Entry("slow", "slow"), [sys.executable, str(program)], environment(1, None)) as running:
+        running.wait_until_ready()
+        running.choose()
+        monkeypatch.setattr("tests.benchmarks.measure.SLOW", 0)
+        running.go(0.1)
+        running.go(0.1)
+    assert (running.outcome.missing, running.outcome.setting, running.outcome.seconds) == ("", "fast", [2.0])
+    assert running.outcome.numpy_steps == []
 
 
 def test_contenders_get_equal_threads_and_the_kernels_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

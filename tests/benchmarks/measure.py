@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -18,8 +19,10 @@ from typing import Any, Self
 from tests.benchmarks.roster import Entry
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 300.0
-"""A contender that is not ready after so long counts as missing."""
+START_SECONDS = 600.0
+"""A contender that is not ready after so long counts as missing; all of a row compile at the same time."""
+SLOW = 10
+"""A contender whose round takes so many times what it should is not timed again."""
 
 
 @dataclass
@@ -33,6 +36,7 @@ class Outcome:
         setting: which of its settings it found to be the fastest.
         losses: at the steps that are checked.
         seconds: per step, of each round.
+        numpy_steps: ops that it leaves to NumPy; None of a contender that has no plan.
     """
 
     name: str
@@ -41,6 +45,7 @@ class Outcome:
     setting: str = ""
     losses: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    numpy_steps: list[str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Write it with median and range in milliseconds."""
@@ -50,6 +55,7 @@ class Outcome:
         return {
             "name": self.name, "version": self.version, "setting": self.setting, "losses": self.losses,
             "ms": statistics.median(ms), "low": min(ms), "high": max(ms), "rounds": ms,
+            **({} if self.numpy_steps is None else {"numpy_steps": self.numpy_steps}),
         }  # fmt: skip
 
 
@@ -69,23 +75,34 @@ class Running:
             stderr=self._errors,
             text=True,
         )
+        self._overdue = threading.Timer(START_SECONDS, self._process.kill)
+        self._slow = False
 
     def __enter__(self) -> Self:
-        """Wait until it is ready, or known to be missing."""
-        overdue = threading.Timer(START_SECONDS, self._process.kill)
-        overdue.start()
-        message = self._heard("ready", "missing")
-        overdue.cancel()
-        if not self.outcome.missing:
-            self.outcome.missing = message.get("missing", "")
-            self.outcome.version, self.outcome.setting = message.get("version", ""), message.get("setting", "")
-            self.outcome.losses = message.get("losses", [])
+        """Let it start."""
+        self._overdue.start()
         return self
+
+    def wait_until_ready(self) -> None:
+        """Wait until it has compiled and checked its settings, or is known to be missing."""
+        message = self._heard("ready", "missing")
+        self._overdue.cancel()
+        self.outcome.missing = self.outcome.missing or message.get("missing", "")
+
+    def choose(self) -> None:
+        """Let it find its fastest setting, unless it is missing."""
+        if self.outcome.missing:
+            return
+        self._send("choose")
+        found = self._heard("setting")
+        self.outcome.version, self.outcome.setting = found.get("version", ""), found.get("setting", "")
+        self.outcome.losses, self.outcome.numpy_steps = found.get("losses", []), found.get("numpy_steps")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let it end."""
+        self._overdue.cancel()
         self._send("quit")
         try:
             self._process.wait(20)
@@ -98,12 +115,15 @@ class Running:
                 stream.close()
 
     def go(self, seconds: float) -> None:
-        """Time it for about so long."""
+        """Time it for about so long, unless it is missing or slow."""
+        if self.outcome.missing or self._slow:
+            return
+        began = time.perf_counter()
+        self._send(f"go {seconds}")
+        message = self._heard("seconds_per_step")
         if not self.outcome.missing:
-            self._send(f"go {seconds}")
-            message = self._heard("seconds_per_step")
-            if not self.outcome.missing:
-                self.outcome.seconds.append(message["seconds_per_step"])
+            self.outcome.seconds.append(message["seconds_per_step"])
+        self._slow = time.perf_counter() - began > SLOW * seconds
 
     def _send(self, order: str) -> None:
         assert self._process.stdin is not None
@@ -138,9 +158,13 @@ def environment(threads: int, core_type: str | None) -> dict[str, str]:
 def compare(
     commands: Mapping[Entry, Sequence[str]], environment: Mapping[str, str], *, rounds: int, seconds: float
 ) -> list[Outcome]:
-    """Start all contenders, one after another, then time them in turn for so many rounds."""
+    """Start all contenders at the same time, then time them in turn for so many rounds."""
     with ExitStack() as stack:
         running = [stack.enter_context(Running(entry, at, environment)) for entry, at in commands.items()]
+        for contender in running:
+            contender.wait_until_ready()
+        for contender in running:
+            contender.choose()
         for _ in range(rounds):
             for contender in running:
                 contender.go(seconds)

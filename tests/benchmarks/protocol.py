@@ -1,12 +1,14 @@
 """What a contender says to the program that measures it: lines of JSON.
 
-It checks itself, warms up, prints `{"ready": ...}` (or `{"missing": reason}`), then answers each line `go SECONDS` of
-its standard input with `{"seconds_per_step": ...}`, and ends at `quit`.
+It compiles and checks each of its settings, prints `{"ready": true}` (or `{"missing": reason}`), answers the line
+`choose` of its standard input with what it is by its fastest setting, then each line `go SECONDS` with
+`{"seconds_per_step": ...}`, and ends at `quit`. Until all are ready they run at the same time, from then on in turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -33,6 +35,7 @@ class Contender(Protocol):
 
     setting: str
     version: str
+    numpy_steps: Sequence[str] | None
 
     def losses(self) -> list[float]:
         """Train from the first weights; return the loss at each of `CHECKED`, before those steps' updates."""
@@ -46,6 +49,7 @@ class Steps:
 
     setting = ""
     version = ""
+    numpy_steps: Sequence[str] | None = None
     _estimate = 1e-3
 
     def run(self, steps: int) -> tuple[int, float]:
@@ -54,8 +58,12 @@ class Steps:
 
     def losses(self) -> list[float]:
         """Return the loss at each of `CHECKED`; a `run` of a whole pool must be exact."""
-        before = (0, *CHECKED)
-        return [self.run(stop - start)[1] for start, stop in zip(before, CHECKED, strict=False)]
+        losses = []
+        for start, stop in itertools.pairwise((0, *CHECKED)):
+            began = time.perf_counter()
+            losses.append(self.run(stop - start)[1])
+            self._estimate = (time.perf_counter() - began) / (stop - start)
+        return losses
 
     def seconds_per_step(self, seconds: float) -> float:
         """Train in blocks, and return the median of what a step took in each."""
@@ -89,29 +97,32 @@ def serve(build: Build, *options: str) -> None:
     try:
         with np.load(arguments.weights) as file:
             makes = build(WORKLOADS[arguments.workload], dict(file), arguments)
-        contender, losses = _fastest(makes)
+        checked = [(contender, contender.losses()) for contender in (make() for make in makes)]
     except (Missing, ImportError) as reason:
         _say(missing=str(reason))
         return
-    _say(ready=True, version=contender.version, setting=contender.setting, losses=losses)
+    _say(ready=True)
+    _obey(checked)
+
+
+def _obey(checked: Sequence[tuple[Contender, list[float]]]) -> None:
+    """Do what the lines of standard input ask for, with contenders and their losses."""
+    contender, losses = checked[0]
     for line in sys.stdin:
         order, _, seconds = line.partition(" ")
-        if order != "go":
+        if order.strip() == "choose":
+            contender, losses = min(checked, key=lambda entry: _rate(entry[0])) if len(checked) > 1 else checked[0]
+            _say(setting=contender.setting, version=contender.version, losses=losses, numpy_steps=contender.numpy_steps)
+        elif order == "go":
+            _say(seconds_per_step=contender.seconds_per_step(float(seconds)))
+        else:
             break
-        _say(seconds_per_step=contender.seconds_per_step(float(seconds)))
 
 
-def _fastest(makes: Sequence[Make]) -> tuple[Contender, list[float]]:
-    """Make every candidate, let it compute its losses, and keep the fastest."""
-    tried = []
-    for make in makes:
-        contender = make()
-        losses = contender.losses()
-        contender.seconds_per_step(0.05)
-        rate = min(contender.seconds_per_step(0.2) for _ in range(2)) if len(makes) > 1 else 0.0
-        tried.append((rate, contender, losses))
-    _, contender, losses = min(tried, key=lambda entry: entry[0])
-    return contender, losses
+def _rate(contender: Contender) -> float:
+    """Return the seconds of a step, warm."""
+    contender.seconds_per_step(0.05)
+    return min(contender.seconds_per_step(0.2) for _ in range(2))
 
 
 def _say(**message: Any) -> None:

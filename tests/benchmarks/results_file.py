@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.measure import Outcome
+from tests.benchmarks.summary import summarize
 from tests.benchmarks.workloads import WORKLOADS, Workload
 
 Results = dict[str, Any]
@@ -26,7 +27,7 @@ def row(workload: Workload, floor_ms: float, outcomes: Sequence[Outcome]) -> Res
         )
     return {
         "workload": workload.name, "title": workload.title, "tolerance": workload.tolerance, "floor_ms": floor_ms,
-        "contenders": contenders,
+        "contenders": contenders, "summary": summarize(contenders, floor_ms),
     }  # fmt: skip
 
 

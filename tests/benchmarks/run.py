@@ -1,7 +1,11 @@
 """Measures training steps of this project and of its peers, interleaved.
 
 `python -m tests.benchmarks.run --peers PYTHON [WORKLOAD ...]` prints a block a workload, and writes a file of results,
-in which workloads measured before keep their rows.
+in which workloads measured before keep their rows. A row is written when it is done.
+
+A row takes as long as its slowest contender compiles, since all of them compile at the same time, each on one core, and
+then so many rounds of every contender in turn; torch.compile and JAX keep what they have compiled in a folder for the
+next time. The first run takes most of its time to compile.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from tests.benchmarks.readme import RESULTS
 from tests.benchmarks.results_file import Results, merged, read_results, row, write_results
 from tests.benchmarks.roster import ROSTER
 from tests.benchmarks.starts import definition, write_weights
-from tests.benchmarks.table import DEFAULT, terminal_block
+from tests.benchmarks.table import DEFAULT, overall, terminal_block
 from tests.benchmarks.workloads import STANDARD, WORKLOADS, Workload
 
 QUICK_ROUNDS, QUICK_SECONDS = 3, 0.3
@@ -52,6 +56,7 @@ def main() -> None:
             table[name] = _measured(WORKLOADS[name], peaks, core, arguments)
             print(terminal_block(table[name]), flush=True)
             write_results(arguments.results, merged(read_results(arguments.results), results))
+        print(overall(table.values()), flush=True)
 
 
 def _arguments() -> argparse.Namespace:
@@ -86,10 +91,20 @@ def _measured(workload: Workload, peaks: Peaks, core_type: str | None, arguments
         write_weights(workload, weights)
         rest = [workload.name, "--weights", str(weights), "--threads", str(arguments.threads)]
         commands = {ROSTER[name]: [*ROSTER[name].command(sys.executable, arguments.peers), *rest] for name in chosen}
-        shared = environment(arguments.threads, core_type)
+        shared = environment(arguments.threads, core_type) | _compiled_folders(Path(arguments.peers))
         outcomes = compare(commands, shared, rounds=arguments.rounds, seconds=arguments.seconds)
     parameters = sum(math.prod(spec.shape) for spec in definition(workload).parameters.values())
     return row(workload, floor_ms(workload, parameters, peaks), outcomes)
+
+
+def _compiled_folders(peers: Path) -> dict[str, str]:
+    """Return where torch.compile and JAX keep what they have compiled: beside the Python that runs them."""
+    folder = peers.absolute().parents[1] / "compiled"
+    return {
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "torch"),
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "1",
+    }
 
 
 def _peaks(arguments: argparse.Namespace) -> list[dict[str, Any]]:

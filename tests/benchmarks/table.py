@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tests.benchmarks.results_file import Results, versions
-from tests.benchmarks.roster import ROSTER
+from tests.benchmarks.summary import AHEAD, of_all
 
 DEFAULT = "default"
 """The table whose BLAS chose its kernels itself."""
@@ -15,7 +15,6 @@ MISSING = "-"
 
 OTHERS = ("autograd", "mygrad", "scikit-learn", "tinygrad")
 COLUMNS = ("Adjoint native", "Adjoint NumPy", "Adjoint server", "torch eager", "torch.compile", "jax.jit", "jax scan")
-OURS = tuple(name for name, entry in ROSTER.items() if entry.ours)
 
 
 def terminal_block(row: Results) -> str:
@@ -30,17 +29,29 @@ def terminal_block(row: Results) -> str:
             f"  losses {losses}{'' if found['agrees'] else ' DIFFER'}  {found['setting']}"
         )
     lines += [f"  {found['name']:15}    missing: {found['missing']}" for found in missing]
+    lines.append("  " + "; ".join(f"{head} {cell}" for head, cell in _judged(row).items()))
     return "\n".join(lines) + "\n"
+
+
+def overall(rows: Iterable[Results]) -> str:
+    """Return a line on all rows together."""
+    found = of_all(rows)
+    if found is None:
+        return "No row has both a time of ours and one of a peer."
+    mean, count, behind = found
+    named = f" ({', '.join(behind)})" if behind else ""
+    return f"Geometric mean of the ratios of {count} rows: {mean:.2f}; below {AHEAD}: {len(behind)}{named}."
 
 
 ABOUT = """\
 A step is forward, loss, backward and optimizer: AdamW unless it says Adam. Every contender starts from the same
 weights, goes through the same pool of 16 batches in the same order, and runs by the fastest of its settings (optimizer,
-threads, what is compiled). After 16 and 32 steps the losses agree to the share ±; one that does not is marked ≠.
-Adjoint records a row every 100 steps; the server is timed from the arrival of a fit's first row to that of its last.
-Floor: the step's matrix products at the highest rate measured on this machine, and the optimizer's pass over memory at
-the rate of as much. Others: autograd, mygrad, scikit-learn and tinygrad. Ratio: the time of the fastest peer by that of
-our faster executor.
+threads, what is compiled). After 16 and 32 steps the losses agree to the share ±; one that does not is marked ≠ and
+does not count. Adjoint records a row every 100 steps; the server is timed from the arrival of a fit's first row to that
+of its last. Others: autograd, mygrad, scikit-learn and tinygrad. Ratio: the time of the best peer by that of our faster
+executor. Floor: the step's matrix products at the highest rate measured on this machine, and the optimizer's pass over
+memory at the rate of as much; the column gives it as a share of our time. NumPy steps: ops that the native executor has
+no kernel for.
 """
 
 
@@ -71,15 +82,34 @@ def markdown(results: Results) -> str:
 
 
 def _markdown_table(table: Mapping[str, Results]) -> str:
-    heads = ["ms per step", *COLUMNS, "best of the others", "floor", "ratio", "±"]
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-    for row in table.values():
-        ran = _ran(row)
+    rows = [(row, _ran(row)) for row in table.values()]
+    shown = [name for name in COLUMNS if any(name in ran for _, ran in rows)]
+    others = any(name in ran for name in OTHERS for _, ran in rows)
+    lines = []
+    for row, ran in rows:
         best = min((found["ms"] for found in ran.values()), default=0.0)
-        cells = [_cell(ran.get(name), best) for name in COLUMNS]
-        cells += [_fastest_other(ran, best), number(row["floor_ms"]), _ratio(ran), f"{row['tolerance']:g}"]
-        lines.append(f"| {row['title']} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells = {"ms per step": row["title"]} | {name: _cell(ran.get(name), best) for name in shown}
+        cells |= {"best of the others": _fastest_other(ran, best)} if others else {}
+        cells |= _judged(row) | {"±": f"{row['tolerance']:g}"}
+        lines += [] if lines else [_line(cells), "|---" * len(cells) + "|"]
+        lines.append(_line(cells.values()))
+    return "\n".join([*lines, "", overall(table.values())])
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _judged(row: Results) -> dict[str, str]:
+    """Return the cells of a row's summary by their heads."""
+    found = row["summary"]
+    peer, ratio, share, steps = (found[name] for name in ("best_peer", "ratio", "floor_share", "numpy_steps"))
+    return {
+        "best peer": f"{peer} {number(found['best_peer_ms'])}" if peer else MISSING,
+        "ratio": f"{ratio:.2f}" if ratio else MISSING,
+        "floor": f"{share:.0%}" if share else MISSING,
+        "NumPy steps": MISSING if steps is None else ", ".join(steps) or "none",
+    }
 
 
 def number(ms: float) -> str:
@@ -102,10 +132,3 @@ def _cell(found: Mapping[str, Any] | None, best: float) -> str:
 def _fastest_other(ran: Mapping[str, Mapping[str, Any]], best: float) -> str:
     found = min((ran[name] for name in OTHERS if name in ran), key=lambda found: found["ms"], default=None)
     return MISSING if found is None else f"{_cell(found, best)} ({found['name']})"
-
-
-def _ratio(ran: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return how many times faster than the fastest peer we are, within one process; a peer must agree to count."""
-    ours = [ran[name]["ms"] for name in OURS if name in ran and name != "Adjoint server"]
-    peers = [found["ms"] for name, found in ran.items() if name not in OURS and found["agrees"]]
-    return f"{min(peers) / min(ours):.2f}" if ours and peers else MISSING

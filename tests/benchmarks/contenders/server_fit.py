@@ -27,6 +27,7 @@ class ServerFit:
     """A server with the pool as a dataset. Each measurement is a fit of its own."""
 
     version = ""
+    numpy_steps = None
 
     def __init__(self, workload: Workload, threads: int) -> None:
         """Start the server, and store graph and rows."""
