@@ -173,7 +173,7 @@ class RunningFit:
         invariants.rows_are_gap_free(observed.rows)
         if not KINDS[self.kind].request.get("sweep"):
             invariants.rows_never_change(self.rows, observed.rows)
-        invariants.attempts_go_forward(observed)
+        invariants.attempts_go_forward(observed.fit["attempts"], observed.fit["attempt"], observed.events)
         found = outcome(self.client, self.id)
         for ours, theirs in zip(found.rows, expected.rows, strict=True):
             different = [(a, b) for a, b in zip(ours, theirs, strict=False) if a != b][:1]

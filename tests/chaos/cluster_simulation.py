@@ -14,8 +14,9 @@ from typing import Any
 import psycopg
 
 from app.config.settings import Settings
-from app.domain.errors import Conflict, RetryLater
+from app.domain.errors import Conflict, NotFound, RetryLater
 from app.domain.fit import FitState
+from app.domain.messages import Log, MetricRows
 from app.domain.servers import ServerRecord
 from app.runner.cluster.protocol import Connect
 from app.runner.cluster.runner import RayRunner
@@ -23,6 +24,7 @@ from app.runner.port import Exited, Handle, Report
 from app.runner.supervisor import Supervisor, SupervisorOptions
 from app.service.attempts.assignments import WorkerConfig
 from app.service.attempts.attempts import Attempts
+from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.control import FitControl
 from app.service.fits.event_log import record_state
 from app.service.fits.limits import FitLimits
@@ -33,9 +35,10 @@ from app.store.postgres import election
 from app.store.postgres.election import LEASE_SECONDS, Election
 from app.store.unit_of_work import Store
 from tests.chaos.invariants import Broken
+from tests.chaos.simulated_bridge import SimulatedBridge
 from tests.chaos.simulated_database import START, Elections, Link, TrueTime
-from tests.chaos.simulated_fits import add_graph, check_fit, delete_unfinished, new_fit, require
-from tests.chaos.simulated_nodes import Nodes, SimulatedBridge
+from tests.chaos.simulated_fits import ATTEMPT, add_graph, check_fit, delete_unfinished, new_fit, require, row_of
+from tests.chaos.simulated_nodes import Nodes
 from tests.support.manual_clock import ManualClock
 from tests.support.memory_blobs import MemoryBlobStore
 from tests.support.storage import storage_context
@@ -54,7 +57,16 @@ HELD_UP = 0.15
 BLOBS_KEPT_FOR = timedelta(seconds=8 * LEASE_SECONDS)
 """Longer than a server is held up from storing a blob to the commit of the row that refers to it."""
 
+SILENCE_SECONDS = 8.0
+"""After so long without a heartbeat an attempt is given up."""
+
 SETTLED_WITHIN = 400
+LOSING_FOR = 10
+"""In so many of these rounds a bridge may be lost."""
+
+ENDED_WITHIN = 40
+"""So many rounds later than the last fit all actors have ended."""
+
 LIMITS = FitLimits(max_queue=1_000_000, attempts_max=1000, fair_share_label="team")
 TERMS = Connect("", None, "", None, None, 0, 30.0)
 
@@ -112,7 +124,7 @@ class SimulatedRunner(RayRunner):
         self._inbox.clear()
         world = self._server.world
         self._bridge = self._server.bridge = SimulatedBridge(  # type: ignore[assignment]  # what is used of one
-            world.nodes, self._take_event, world.chance
+            self._server.id, world.nodes, self._take_event, world.time, world.chance
         )
 
 
@@ -147,12 +159,12 @@ class Server:
         blobs.before_storing(self.sweeper.keep)
         storage = storage_context(self.store, blobs, self.staging, sweeper=self.sweeper, clock=self.clock)
         config = WorkerConfig(WORKERS, leadership=self.election)
-        attempts = Attempts(storage, self.staging, lambda _fit_id: None, config)
+        self.attempts = Attempts(storage, self.staging, lambda _fit_id: None, config)
         self.bridge: SimulatedBridge
         runner = SimulatedRunner(self)
         runner.open()
         options = SupervisorOptions((0.0,), leadership=self.election)
-        self.supervisor = Supervisor(attempts, runner, world.settings, self.clock, options)
+        self.supervisor = Supervisor(self.attempts, runner, world.settings, self.clock, options)
         self.control = FitControl(self.store, Notifier(), self.supervisor, LIMITS)
 
     def beat(self) -> None:
@@ -187,7 +199,13 @@ class ClusterWorld:
         self.database = Database.open(folder)
         self.elections = Elections(self.database, self.time)
         self.blobs = MemoryBlobStore(folder)
-        self.settings = Settings(data_dir=folder, workers=WORKERS, metrics_flush_seconds=0.05, retry_seconds=0.5)
+        self.settings = Settings(
+            data_dir=folder,
+            workers=WORKERS,
+            metrics_flush_seconds=0.05,
+            retry_seconds=0.5,
+            lease_seconds=SILENCE_SECONDS,
+        )
         self.schedule = 0
         self._count = nodes
         add_graph(Store(self.database, ManualClock()), START)
@@ -221,7 +239,11 @@ class ClusterWorld:
             (self._hang_or_wake, 2),
             (self._replace_leader, 2),
             (self._crash, 2),
+            (self._lose_bridge, 2),
             (self._lose_node, 2),
+            (self._cut_or_heal_node, 3),
+            (self._give_up_a_node, 1),
+            (self._report_late, 3),
             (self._control_a_fit, 2),
         ]
         self._left = fits
@@ -281,8 +303,10 @@ class ClusterWorld:
             self.time.elapsed += step
             left -= step
             for server in self.chance.sample(self.servers, len(self.servers)):
+                server.bridge.end_actors()
                 if not server.is_hung:
                     server.beat()
+        self.nodes.end_killed(self.chance)
 
     def _act(self) -> None:
         self._one().act()
@@ -347,8 +371,44 @@ class ClusterWorld:
         self.elections.end(self.servers[place].id)
         self.servers[place] = self._new_server()
 
+    def _lose_bridge(self) -> None:
+        """The bridge of a server ends, the leader's more often than others."""
+        self.chance.choice([*self.servers, *self._leaders()]).bridge.fail()
+
     def _lose_node(self) -> None:
         self.nodes.lose(self.chance)
+
+    def _cut_or_heal_node(self) -> None:
+        """Have a node be reached no longer, or again: its actors go on."""
+        if self.chance.random() < 0.5:
+            self.nodes.cut(self.chance)
+        else:
+            self.nodes.heal(self.chance)
+
+    def _give_up_a_node(self) -> None:
+        """A node is not reached for so long that its fits are run elsewhere, while its actors go on."""
+        if self.nodes.cut(self.chance):
+            for _ in range(6):
+                self._pass_time(SILENCE_SECONDS / 3)
+                self._work()
+                self._deliver()
+                self._lead()
+                self._create_actors()
+
+    def _report_late(self) -> None:
+        """What actors report that were superseded reaches a server, as through a follower that lags: it is refused."""
+        with self.store.read() as work:
+            in_force = {attempt.token for attempt in work.attempts.unended()}
+        superseded = [actor for actor in self.nodes.actors.values() if actor.token not in in_force]
+        for actor in superseded:
+            with self.store.read() as work:
+                fit = work.fits.get(actor.fit_id)
+            row = row_of(actor.fit_id, actor.step + 1)
+            report = AttemptReport(metric_rows=MetricRows([row], actor.step + 1, 1, {}, None))
+            report.add(Log("info", str(actor.attempt), ATTEMPT))
+            with suppress(Conflict, NotFound, RetryLater):
+                self._one().attempts.record(Claim(fit, actor.token), report)
+                raise Broken(f"attempt {actor.attempt} of {actor.fit_id} was superseded, and is still recorded")
 
     def _control_a_fit(self) -> None:
         control = self._one().control
@@ -361,9 +421,27 @@ class ClusterWorld:
         """Let everything work without faults until all fits have ended."""
         for server in self.servers:
             server.is_hung = server.link.is_cut = False
-        for _ in range(SETTLED_WITHIN):
+        self.nodes.heal_all()
+        self._end_fits()
+        for _ in range(ENDED_WITHIN):
+            if not self._has_forgotten_actors():
+                return
             self._pass_time(1.0)
             self._work_all()
+        raise Broken("actors go on whose attempts have ended")
+
+    def _has_forgotten_actors(self) -> bool:
+        """Return whether actors are left that a server should end. Those of servers that are gone end after a day."""
+        running = {server.id for server in self.servers}
+        return any(actor.servers & running for actor in self.nodes.actors.values())
+
+    def _end_fits(self) -> None:
+        """Have all fits end; at first bridges are lost now and then, while nobody else begins to lead."""
+        for number in range(SETTLED_WITHIN):
+            self._pass_time(1.0)
+            self._work_all()
+            if number < LOSING_FOR and self.chance.random() < 0.2:
+                self._lose_bridge()
             with self.store.read() as work:
                 unfinished = work.fits.unfinished()
             if not unfinished:

@@ -4,22 +4,31 @@ import hashlib
 import json
 import random
 from abc import ABC, abstractmethod
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from app.domain.fit import FitRecord, FitState
 from app.domain.ids import new_id
-from app.domain.messages import CheckpointWritten, Finished, Message, MetricRows
+from app.domain.messages import CheckpointWritten, Finished, Log, Message, MetricRows
 from app.domain.records import GraphRecord
 from app.store.unit_of_work import Store
 from tests.chaos.driver import Event
-from tests.chaos.invariants import Broken, moves_are_legal, rows_are_gap_free, there_is_one_end
+from tests.chaos.invariants import (
+    Broken,
+    attempts_go_forward,
+    moves_are_legal,
+    rows_are_gap_free,
+    there_is_one_end,
+)
 from tests.support.fits import fit_record
 from tests.support.memory_blobs import MemoryBlobStore
 
 GRAPH_ID = "graph_1"
 STEPS = 3
+ATTEMPT = "attempt"
+"""The code of the log events by which each attempt leaves its number in the journal of its fit."""
 
 _OUTCOMES: dict[str, Literal["cancelled", "drained"]] = {"cancel": "cancelled", "drain": "drained"}
 
@@ -53,6 +62,7 @@ class SimulatedAttempt(ABC):
             self.has_ended = True
             return
         self.step += 1
+        self.report(Log("info", str(self.attempt), ATTEMPT))
         self.report(MetricRows([row_of(self.fit_id, self.step)], self.step, 1, {}, None))
         if self.step % 2 == 0:
             self._save()
@@ -126,12 +136,18 @@ def check_fit(store: Store, blobs: MemoryBlobStore, fit_id: str) -> FitRecord:
     rows_are_gap_free(rows)
     require(rows == [json.loads(row_of(fit_id, step)) for step in range(1, len(rows) + 1)], "a row changed")
     require(fit.state is not FitState.SUCCEEDED or len(rows) == STEPS, f"{len(rows)} rows of {STEPS}")
-    require([each.number for each in attempts] == [*range(1, fit.attempt + 1)], "attempts are misnumbered")
-    require(all(attempt.ended_at for attempt in attempts), "an attempt has not ended")
+    attempts_go_forward([asdict(attempt) for attempt in attempts], fit.attempt, events)
+    reported = [event.body.get("attempt", event.body.get("text")) for event in events if is_of_attempt(event)]
+    require(reported == sorted(reported, key=int), f"an attempt was stored after the next one: {reported}")
     for checkpoint in checkpoints:
         content = blobs.local_path(checkpoint.digest).read_bytes()
         require(content == checkpoint_of(fit_id, checkpoint.step), "a checkpoint is not what it was")
     return fit
+
+
+def is_of_attempt(event: Event) -> bool:
+    """Return whether an event names the attempt that it was stored in."""
+    return event.kind == "state" or event.body.get("code") == ATTEMPT
 
 
 def require(holds: bool, fault: str) -> None:

@@ -1,36 +1,10 @@
-"""The nodes of a simulated Ray cluster, their actors, and each server's bridge to them."""
+"""The nodes of a simulated Ray cluster and their actors, which go on also where nothing reaches them."""
 
 import random
-from collections.abc import Callable
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
-from app.domain.messages import (
-    Assignment,
-    CheckpointWritten,
-    Control,
-    Finished,
-    Heartbeat,
-    Message,
-    Started,
-    decode,
-    encode,
-)
-from app.runner.cluster.protocol import (
-    Acknowledge,
-    Adopt,
-    Connected,
-    Ended,
-    Event,
-    Found,
-    Kill,
-    Order,
-    Release,
-    Reported,
-    Send,
-    Start,
-)
+from app.domain.messages import Assignment, Finished, Message, Started, decode
+from app.runner.cluster.protocol import Ended, Start
 from tests.chaos.invariants import Broken
 from tests.chaos.simulated_fits import SimulatedAttempt
 
@@ -43,10 +17,13 @@ class Actor(SimulatedAttempt):
         assignment = decode(order.assignment.encode())
         assert isinstance(assignment, Assignment)
         super().__init__(assignment.fit_id, assignment.attempt, assignment.resume_from)
+        self.token = order.token
         self.node = node
+        self.servers: set[str] = set()
+        """The servers that have ordered, followed or killed it."""
         self.kept: list[tuple[int, Message | Ended]] = []
         self.files: dict[str, bytes] = {}
-        self._order = order
+        self._staging = order.staging
         self._last = 0
         self.report(Started(1))
 
@@ -54,11 +31,11 @@ class Actor(SimulatedAttempt):
         """Number a report, and keep it; the last one is followed by the end of the actor."""
         self._keep(message)
         if isinstance(message, Finished):
-            self._keep(Ended(self._order.token, "finished", "it has ended"))
+            self._keep(Ended(self.token, "finished", "it has ended"))
 
     def write(self, content: bytes) -> str:
         """Keep a checkpoint on the node."""
-        path = f"{self._order.staging}/{self.attempt}-{self.step}-{self._last}"
+        path = f"{self._staging}/{self.attempt}-{self.step}-{self._last}"
         self.files[path] = content
         return path
 
@@ -68,128 +45,78 @@ class Actor(SimulatedAttempt):
 
 
 class Nodes:
-    """All nodes, of which some are lost at times, and the actors on them."""
+    """All nodes, of which some are lost or not reached at times, and the actors on them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.alive = [*range(count)]
+        self._alive = [*range(count)]
+        self._unreached: set[int] = set()
+        self._killed: set[str] = set()
         self.actors: dict[str, Actor] = {}
+        """All that run, by token, those that were killed on nodes that are not reached too."""
 
-    def place(self, order: Start, chance: random.Random) -> None:
-        """Make the actor of an attempt on one of the nodes."""
+    def place(self, order: Start, server: str, chance: random.Random) -> None:
+        """Make the actor of an attempt, ordered by a server, on one of the nodes that are reached."""
         if order.token in self.actors:
             raise Broken("two actors have one token")
-        self.actors[order.token] = Actor(order, chance.choice(self.alive))
+        actor = self.actors[order.token] = Actor(order, chance.choice(self._reached))
+        actor.servers.add(server)
+
+    @property
+    def _reached(self) -> list[int]:
+        return [node for node in self._alive if node not in self._unreached]
+
+    @property
+    def named(self) -> list[str]:
+        """The tokens of the actors that Ray has by name: of all that were not killed."""
+        return [token for token in self.actors if token not in self._killed]
+
+    def find(self, token: str) -> Actor | None:
+        """Return an actor by its name, None if there is none any more."""
+        return None if token in self._killed else self.actors.get(token)
+
+    def is_reached(self, actor: Actor) -> bool:
+        """Return whether an actor answers."""
+        return actor.node not in self._unreached
+
+    def kill(self, token: str) -> None:
+        """Have Ray end an actor: it has no name from now on, and ends some time after its node is reached."""
+        if token in self.actors:
+            self._killed.add(token)
+
+    def end_killed(self, chance: random.Random) -> None:
+        """Have some actors end that were killed."""
+        for token in sorted(self._killed):
+            if self.is_reached(self.actors[token]) and chance.random() < 0.5:
+                self._remove([token])
+
+    def _remove(self, tokens: Iterable[str]) -> None:
+        for token in [*tokens]:
+            del self.actors[token]
+            self._killed.discard(token)
+
+    def cut(self, chance: random.Random) -> bool:
+        """Have a node be reached no longer, with an actor if one has any; its actors go on. False if too few are."""
+        if len(self._reached) < 2:
+            return False
+        used = {actor.node for actor in self.actors.values() if self.is_reached(actor)}
+        self._unreached.add(chance.choice(sorted(used) or self._reached))
+        return True
+
+    def heal(self, chance: random.Random) -> None:
+        """Have a node be reached again."""
+        if self._unreached:
+            self._unreached.remove(chance.choice(sorted(self._unreached)))
+
+    def heal_all(self) -> None:
+        """Have all nodes be reached again."""
+        self._unreached.clear()
 
     def lose(self, chance: random.Random) -> None:
         """Lose a node with its actors; another one joins."""
-        lost = chance.choice(self.alive)
-        self.alive.remove(lost)
+        lost = chance.choice(self._alive)
+        self._alive.remove(lost)
+        self._unreached.discard(lost)
         self._count += 1
-        self.alive.append(self._count)
-        self.actors = {token: actor for token, actor in self.actors.items() if actor.node != lost}
-
-
-class SimulatedBridge:
-    """The bridge process of one server: it goes on while its server hangs, and ends with it."""
-
-    def __init__(self, nodes: Nodes, emit: Callable[[Event | None], None], chance: random.Random) -> None:
-        self._nodes = nodes
-        self._emit = emit
-        self._chance = chance
-        self._starts: list[Start] = []
-        self._followed: dict[str, tuple[str, int]] = {}
-        """By token: the folder for files, and the last report that was passed on."""
-        emit(Connected())
-
-    def send(self, order: Order) -> None:
-        """Carry an order out; a new actor is made some time later."""
-        match order:
-            case Start():
-                self._starts.append(order)
-            case Adopt(attempts, is_all, ended):
-                self._adopt(attempts, ended, kill_others=is_all)
-            case Send(token, message, _):
-                self._control(token, decode(message.encode()))
-            case Kill(token):
-                self._end(token)
-                self._emit(Ended(token, "killed", "it was killed", asked=True))
-            case Acknowledge(token, None):
-                self._end(token)
-            case Acknowledge(token, int(number)):
-                if (actor := self._nodes.actors.get(token)) is not None:
-                    actor.kept = [each for each in actor.kept if each[0] > number]
-            case Release(token):
-                self._forget(token)
-
-    def close(self) -> None:
-        """End it; actors go on."""
-        self._starts.clear()
-        self._followed.clear()
-
-    def create_actors(self) -> None:
-        """Make the actors that were ordered."""
-        for order in self._starts:
-            self._nodes.place(order, self._chance)
-            self._followed[order.token] = order.staging, 0
-        self._starts.clear()
-
-    def deliver(self, token: str, count: int) -> None:
-        """Pass on the next reports of an actor, or its loss."""
-        staging, passed = self._followed[token]
-        actor = self._nodes.actors.get(token)
-        if actor is None:
-            self._emit(Ended(token, "node_lost", "its node was lost"))
-            return
-        if not actor.has_ended:
-            self._emit(Reported(token, 0, encode(Heartbeat()).decode()))
-        for number, message in [each for each in actor.kept if each[0] > passed][:count]:
-            self._pass_on(token, staging, actor, number, message)
-            self._followed[token] = staging, number
-
-    def repeat(self, token: str) -> None:
-        """Pass a report on again, as a follower does that was replaced."""
-        staging, passed = self._followed[token]
-        actor = self._nodes.actors.get(token)
-        for number, message in [] if actor is None else actor.kept[:1]:
-            if actor is not None and number <= passed and not isinstance(message, Ended):
-                self._pass_on(token, staging, actor, number, message)
-
-    @property
-    def followed(self) -> list[str]:
-        """The tokens of the attempts that reports are passed on of."""
-        return [*self._followed]
-
-    def _pass_on(self, token: str, staging: str, actor: Actor, number: int, message: Message | Ended) -> None:
-        if isinstance(message, Ended):
-            self._emit(message)
-            return
-        if isinstance(message, CheckpointWritten):
-            path = Path(staging) / Path(message.path).name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(actor.files[message.path])
-            message = replace(message, path=str(path))
-        self._emit(Reported(token, number, encode(message).decode()))
-
-    def _adopt(self, attempts: list[dict[str, Any]], ended: list[str], *, kill_others: bool) -> None:
-        wanted = {each["token"]: each for each in attempts}
-        found = [token for token in self._nodes.actors if token in wanted]
-        for token in found:
-            self._followed[token] = wanted[token]["staging"], wanted[token]["received"]
-        for token in self._nodes.actors.keys() - wanted.keys():
-            if kill_others or token in ended:
-                del self._nodes.actors[token]
-        self._emit(Found(found))
-
-    def _control(self, token: str, message: object) -> None:
-        actor = self._nodes.actors.get(token)
-        if actor is not None and isinstance(message, Control):
-            actor.request = message.kind
-
-    def _end(self, token: str) -> None:
-        self._forget(token)
-        self._nodes.actors.pop(token, None)
-
-    def _forget(self, token: str) -> None:
-        self._starts = [order for order in self._starts if order.token != token]
-        self._followed.pop(token, None)
+        self._alive.append(self._count)
+        self._remove(token for token, actor in self.actors.items() if actor.node == lost)

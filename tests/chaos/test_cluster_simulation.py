@@ -1,4 +1,4 @@
-"""Several servers under random schedules of leader changes, cut links, wrong clocks, lost nodes and late reports."""
+"""Several servers under random schedules of faults: of leaders, links, clocks, bridges, nodes and reports."""
 
 import logging
 import random
@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from app.domain.errors import Conflict
+from app.domain.fit import Attempt
+from app.runner.cluster.runner import RayRunner
+from app.store.attempts import Attempts
 from app.store.postgres import election
 from app.store.postgres.election import LEASE_SECONDS, Election
 from app.store.servers import Servers
@@ -77,3 +81,21 @@ def test_a_schedule_finds_an_election_by_wall_clocks(folder: Path, monkeypatch: 
     monkeypatch.setattr(Election, "_is_vacant", is_vacant)
     with pytest.raises(Broken):
         run(folder, "wall clocks", FAULTY_SCHEDULES)
+
+
+def test_a_schedule_finds_a_fence_that_is_not_checked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def guard(attempts: Attempts, fit_id: str, _token: str) -> Attempt:
+        attempt = attempts.latest(fit_id)
+        if attempt is None or attempt.ended_at is not None:
+            raise Conflict("it has ended", code="fenced")
+        return attempt
+
+    monkeypatch.setattr(Attempts, "guard", guard)
+    with pytest.raises(Broken):
+        run(folder, "no fence", FAULTY_SCHEDULES)
+
+
+def test_a_schedule_finds_actors_that_a_lost_bridge_was_to_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RayRunner, "_note_ending", lambda *_: None)
+    with pytest.raises(Broken):
+        run(folder, "lost bridges", FAULTY_SCHEDULES)

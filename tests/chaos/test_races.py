@@ -102,7 +102,7 @@ def judge(race: Race, driver: Driver, folder: Path) -> None:
     invariants.there_is_one_end(observed.events)
     invariants.rows_are_gap_free(observed.rows)
     invariants.rows_never_change(driver.read.get(race.fit_id, []), observed.rows)
-    invariants.attempts_go_forward(observed)
+    invariants.attempts_go_forward(observed.fit["attempts"], observed.fit["attempt"], observed.events)
     invariants.every_listed_checkpoint_loads(observed, folder)
     done = [stop_request for stop_request, status in race.answers if status == ACCEPTED]
     state = observed.fit["state"]
