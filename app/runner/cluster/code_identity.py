@@ -4,30 +4,41 @@ import hashlib
 import platform
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[3]
 _PACKAGES = ("app", "engine")
 
-NAMES: Mapping[str, str] = {
-    "python": "Python",
+_WHEELS: Mapping[str, str] = {
     "numpy": "NumPy",
+    "numba": "Numba",
+    "llvmlite": "llvmlite",
+    "ml_dtypes": "ml_dtypes",
+    "xoscar": "xoscar",
+    "obstore": "obstore",
     "ray": "Ray",
-    "code": "Adjoint's code",
 }
+"""What computes, and what carries gradients and files between nodes. A machine may lack the optional ones."""
+
+NAMES: Mapping[str, str] = {"python": "Python", **_WHEELS, "code": "Adjoint's code"}
 """What is compared, and how errors call it."""
+
+NOT_INSTALLED = "none"
 
 
 @cache
 def identity() -> dict[str, str]:
     """Return the versions of this process, and the digest of Adjoint's code."""
-    return {
-        "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "ray": version("ray"),
-        "code": _code_digest(),
-    }
+    wheels = {name: _installed_version(name) for name in _WHEELS}
+    return {"python": platform.python_version(), **wheels, "code": _code_digest()}
+
+
+def _installed_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return NOT_INSTALLED
 
 
 def explain_difference(server: Mapping[str, str], node: Mapping[str, str]) -> str | None:

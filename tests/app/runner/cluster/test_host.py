@@ -2,20 +2,34 @@
 
 import time
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from app.domain.messages import CheckpointWritten, Control, Failed, Finished, decode, encode
 from app.runner.cluster import host
+from app.runner.cluster.code_identity import NAMES, identity
 from app.runner.cluster.host import EXIT, AttemptHost
 from app.runner.cluster.protocol import Ended, from_text
 from tests.support.patience import PATIENCE
 
 from .conftest import TOKEN, Assign
 
-IDENTITY = {"python": "3.11.7", "numpy": "2.0.0", "ray": "2.60.0", "code": "0123"}
+IDENTITY = {
+    "python": "3.11.7",
+    "numpy": "2.0.0",
+    "numba": "0.62.1",
+    "llvmlite": "0.45.1",
+    "ml_dtypes": "0.6.0",
+    "xoscar": "0.12.0",
+    "obstore": "0.12.0",
+    "ray": "2.60.0",
+    "code": "0123",
+}
 
 Begin = Callable[..., AttemptHost]
 
@@ -138,6 +152,11 @@ def test_files_of_others_are_not_read(begin: Begin, tmp_path: Path) -> None:
         ("ray", "2.59.0", "Ray 2.60.0 (the server has 2.59.0)"),
         ("python", "3.12.1", "Python 3.11.7 (the server has 3.12.1)"),
         ("numpy", "2.1.0", "NumPy 2.0.0 (the server has 2.1.0)"),
+        ("numba", "none", "Numba 0.62.1 (the server has none)"),
+        ("llvmlite", "0.46.0", "llvmlite 0.45.1 (the server has 0.46.0)"),
+        ("ml_dtypes", "0.7.0", "ml_dtypes 0.6.0 (the server has 0.7.0)"),
+        ("xoscar", "0.13.0", "xoscar 0.12.0 (the server has 0.13.0)"),
+        ("obstore", "0.13.0", "obstore 0.12.0 (the server has 0.13.0)"),
         ("code", "4567", "Adjoint's code 0123 (the server has 4567)"),
     ],
 )
@@ -146,3 +165,9 @@ def test_nothing_runs_on_a_node_that_differs(begin: Begin, tmp_path: Path, name:
     assert attempt.unusable == f"it has {said}; install the same there"
     attempt.close()
     assert left_behind(tmp_path) == []
+
+
+def test_all_that_is_compared_is_stated_by_every_machine() -> None:
+    own = identity()
+    assert own.keys() == IDENTITY.keys() == NAMES.keys()
+    assert (own["numpy"], own["numba"]) == (np.__version__, version("numba") if find_spec("numba") else "none")
