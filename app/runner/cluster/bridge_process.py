@@ -98,5 +98,6 @@ class BridgeProcess:
 
 def _environment() -> dict[str, str]:
     # Ray's own variables are for it, and credentials of the storage are not needed: nodes have their own.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ADJOINT_", "AWS_"))}
+    dropped = ("ADJOINT_", "AWS_", "AZURE_", "GOOGLE_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     return {**kept, "PYTHONPATH": str(_IMPORT_ROOT), "RAY_USAGE_STATS_ENABLED": "0"}

@@ -23,10 +23,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
   valueFrom: {secretKeyRef: {name: {{ include "adjoint.secret" .root }}, key: {{ .key }}{{ if .optional }}, optional: true{{ end }}}}
 {{- end -}}
 
+{{/* The address of a pod; variables after it may refer to it as $(POD_IP). */}}
+{{- define "adjoint.podAddress" -}}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- end -}}
+
 {{/* What all processes need that read stored files. */}}
 {{- define "adjoint.storageVariables" -}}
 {{ include "adjoint.secretVariable" (dict "root" . "name" "AWS_ACCESS_KEY_ID" "key" "storage-key-id" "optional" true) }}
 {{ include "adjoint.secretVariable" (dict "root" . "name" "AWS_SECRET_ACCESS_KEY" "key" "storage-secret" "optional" true) }}
+{{- range $name, $key := .Values.storageVariables }}
+{{ include "adjoint.secretVariable" (dict "root" $ "name" $name "key" $key) }}
+{{- end }}
 {{- end -}}
 
 {{/* What all processes need that talk to Ray. */}}
