@@ -1,5 +1,9 @@
-"""A server on PostgreSQL: it outlives restarts of its database, and nothing of what it promises changes."""
+"""A server on PostgreSQL: it outlives restarts of its database, and nothing of what it promises changes.
 
+One that is set up wrong does not start.
+"""
+
+import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +13,12 @@ from typing import Any
 import httpx
 import pytest
 
+from app.store.migrations import HEAD
 from tests.extent import FULL
-from tests.support import postgres
+from tests.support import backends, postgres
 from tests.support.patience import PATIENCE
 from tests.support.postgres import PostgresServer, postgres_server
-from tests.support.server import serving
+from tests.support.server import ServerProcess, run_command, serving
 
 pytestmark = [pytest.mark.kill, pytest.mark.skipif(not postgres.AVAILABLE, reason=postgres.MISSING)]
 
@@ -104,3 +109,91 @@ def test_fits_go_on_over_restarts_of_the_database_with_the_same_bits(
 
 def ended_already(http: httpx.Client, fit_id: str) -> bool:
     return bool(insist(http, "GET", f"/v1/fits/{fit_id}").json()["terminal"])
+
+
+PASSWORD = "hunter2-of-tests"
+SECRET = "the-secret-of-these-servers"
+KEY = "a-key-of-the-operator"
+
+
+def refusal(data_dir: Path, **settings: Any) -> str:
+    """Start a server that is refused, as an operator does, and return the line that says why."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
+    own = {
+        f"ADJOINT_{name.upper()}": str(value) for name, value in {"port": 0, "data_dir": data_dir, **settings}.items()
+    }
+    status, output, errors = run_command(["serve"], {**inherited, **own})
+    assert (status, output, errors.count("\n")) == (2, "", 1), errors
+    assert errors.startswith("adjoint: ")
+    assert not any(secret in errors for secret in (PASSWORD, SECRET, KEY))
+    return errors
+
+
+@pytest.fixture(scope="module")
+def migrated() -> Iterator[str]:
+    """Return the URL of a database with all tables."""
+    with backends.postgres_database() as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("user", "name", "said"),
+    [
+        (f"ann:{PASSWORD}", "adjoint", "; start it, or correct ADJOINT_DATABASE_URL"),
+        (f"guarded:{PASSWORD}", "postgres", "password authentication failed"),
+        (f"postgres:{PASSWORD}", "nowhere", "create the database, or name another one"),
+        ("guarded:another", None, "permission denied for table"),
+    ],
+    ids=["unreachable", "wrong password", "no database", "no rights"],
+)
+def test_a_database_that_cannot_be_used_ends_the_start_with_one_line(
+    migrated: str, tmp_path: Path, user: str, name: str | None, said: str
+) -> None:
+    port = 1 if user.startswith("ann") else backends.shared_server().port
+    url = f"postgresql+psycopg://{user}@127.0.0.1:{port}/{name or migrated.rpartition('/')[2]}"
+    assert said in refusal(tmp_path, database_url=url)
+
+
+@pytest.mark.parametrize(
+    ("revision", "settings", "said"),
+    [
+        ("0019", {"database_migrate": "false"}, f"is at revision 0019, and this server needs {HEAD}; start one server"),
+        ("9999", {}, "is at revision 9999, which is newer than this server"),
+    ],
+    ids=["old", "newer"],
+)
+def test_a_schema_of_another_version_ends_the_start_with_one_line(
+    tmp_path: Path, revision: str, settings: dict[str, str], said: str
+) -> None:
+    with backends.postgres_database() as url:
+        backends.shared_server().execute_in(url, f"UPDATE alembic_version SET version_num = '{revision}'")
+        assert said in refusal(tmp_path, database_url=url, **settings)
+
+
+@pytest.fixture(scope="module")
+def member(migrated: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Run one of several servers."""
+    data_dir = tmp_path_factory.mktemp("member") / "data"
+    with serving(data_dir, database_url=migrated, cluster_secret=SECRET, api_key=KEY) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"runner": "ray", "ray_address": "127.0.0.1:6379"}, "ADJOINT_RUNNER is ray here and local there"),
+        ({"max_rows": 7}, "ADJOINT_MAX_ROWS is 7 here and "),
+        ({"api_key": f"{KEY}-2"}, "ADJOINT_API_KEY differs"),
+        ({"cluster_secret": f"{SECRET}-2"}, "ADJOINT_CLUSTER_SECRET differs"),
+        ({}, "(ADJOINT_DATA_DIR, ADJOINT_BLOB_URL)"),
+    ],
+    ids=["runner", "limit", "key", "secret", "files"],
+)
+def test_a_server_whose_settings_differ_from_those_of_others_does_not_start(
+    member: ServerProcess, migrated: str, tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
+    data_dir = member.data_dir if settings else tmp_path
+    shared = {"database_url": migrated, "cluster_secret": SECRET, "api_key": KEY, "workers": 2}
+    refused = refusal(data_dir, **{**shared, **settings})
+    assert "cannot share the database with the one at http://127.0.0.1:" in refused
+    assert said in refused

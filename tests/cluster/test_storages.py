@@ -141,6 +141,29 @@ def test_a_torn_upload_is_not_kept(client: ObjectClient, tmp_path: Path, monkeyp
     opened.close()
 
 
+class _ReadOnlyStorage(GoogleStorage):
+    """Lets its clients read, and nothing else."""
+
+    def answer(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise Refused(403, "AccessDenied")
+        return super().answer(request)
+
+
+def test_a_server_that_may_not_write_to_its_bucket_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore", reason="obstore is not installed (extra `cluster`)")
+    for name, value in google_storage.CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with serving_storage(_ReadOnlyStorage()) as google:
+        refused = run_server(tmp_path, f"gs://blobs/tests/1?endpoint={google.url}")
+    assert refused.returncode == 2, refused
+    *_, line = refused.stderr.splitlines()
+    assert "does not let the server write probe: the credentials do not permit it; start it, or correct" in line
+    assert google_storage.TOKEN not in refused.stderr
+
+
 @pytest.mark.parametrize("storage", ["s3", "az"], indirect=True)
 def test_a_signed_url_reads_one_object_without_credentials(client: ObjectClient) -> None:
     client.put("a", b"content")

@@ -69,7 +69,11 @@ class PostgresServer:
 
     def execute(self, *statements: str) -> None:
         """Run statements as the superuser, each in a transaction of its own."""
-        engine = create_engine(self.url(), isolation_level="AUTOCOMMIT")
+        self.execute_in(self.url(), *statements)
+
+    def execute_in(self, url: str, *statements: str) -> None:
+        """Likewise, in the database of a URL."""
+        engine = create_engine(url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
             for statement in statements:
                 connection.exec_driver_sql(statement)

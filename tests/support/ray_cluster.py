@@ -41,7 +41,7 @@ _OPTIONS = {
 }
 
 VERSIONS = "TESTS_VERSIONS"
-"""Names what a node says of its versions, as JSON, where that is not what it has."""
+"""Names what a node says of its versions, or a head of its version of Ray, as JSON, where that is not what it has."""
 
 # The processes that Ray starts for actors fork their workers as those of a server of tests do. Others do not load it.
 CUSTOMIZE = f"""
@@ -55,6 +55,9 @@ if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{VARIA
         from app.runner.cluster import connection
         own, said = connection.identity(), json.loads(os.environ["{VERSIONS}"])
         connection.identity = lambda: {{**own, **said}}
+if "--head" in sys.orig_argv and "{VERSIONS}" in os.environ:
+    import json, ray
+    ray.__version__ = json.loads(os.environ["{VERSIONS}"])["ray"]
 """
 
 

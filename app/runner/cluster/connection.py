@@ -100,7 +100,7 @@ def is_node_lost(node_id: str) -> bool:
 
 def _explain(address: str, error: Exception, written: str) -> str:
     """Return why Ray has raised `error`, after it had `written` to standard error."""
-    text = str(error)
+    text = "; ".join(_causes(error))
     if "ersion mismatch" in text:
         return f"the Ray cluster at {address} has other versions than the server: {' '.join(text.split())}"
     if "InvalidAuthToken" in written or "uthenticat" in text or "token" in text.lower():
@@ -111,6 +111,13 @@ def _explain(address: str, error: Exception, written: str) -> str:
             "correct ADJOINT_RAY_NODE_ADDRESS"
         )
     return f"the Ray cluster at {address} cannot be used ({type(error).__name__}: {' '.join(text.split())[:300]})"
+
+
+def _causes(error: BaseException | None) -> Iterator[str]:
+    """Yield what an error says, and what those say that it was raised from: Ray's own says only that it has failed."""
+    while error is not None:
+        yield str(error)
+        error = error.__cause__
 
 
 def _check_nodes() -> None:

@@ -1,5 +1,6 @@
 """Clusters that cannot be used: the server ends with status 2 and one line that says what to change."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.runner.cluster.code_identity import NAMES
 from tests.support import ray_cluster
 from tests.support.ray_cluster import RayCluster
 from tests.support.server import run_command
@@ -43,22 +45,22 @@ def test_a_wrong_token_is_named_and_not_shown(cluster: RayCluster, tmp_path: Pat
     assert cluster.token.read_text() not in said
 
 
-@pytest.mark.parametrize(
-    ("versions", "said"),
-    [
-        pytest.param({"python": "3.10.2"}, "it has Python 3.10.2 (the server has ", marks=pytest.mark.rare),
-        ({"code": "0123456789abcdef"}, "it has Adjoint's code 0123456789abcdef (the server has "),
-    ],
-    ids=["Python", "code"],
-)
-def test_a_node_with_other_versions_is_named(
-    cluster: RayCluster, tmp_path: Path, versions: dict[str, str], said: str
-) -> None:
+@pytest.mark.rare  # it takes a cluster of its own
+def test_a_head_with_another_version_of_ray_is_named(tmp_path: Path) -> None:
+    with ray_cluster.ray_cluster({ray_cluster.VERSIONS: json.dumps({"ray": "2.59.1"})}) as other:
+        refused = refusal(tmp_path, other.environment)
+    assert f"the Ray cluster at {other.address} has other versions than the server: " in refused
+    assert "2.59.1" in refused
+
+
+def test_a_node_with_other_versions_is_named(cluster: RayCluster, tmp_path: Path) -> None:
+    versions = {"python": "3.10.2", "numba": "none", "ray": "2.59.1", "code": "0123456789abcdef"}
     group = cluster.add_node(versions=versions)
     try:
         refused = refusal(tmp_path, cluster.environment)
     finally:
         cluster.stop_node(group)
     assert re.search(r"the Ray node [\d.]+ differs from the server: ", refused)
-    assert said in refused
+    for name, version in versions.items():
+        assert f"{NAMES[name]} {version} (the server has " in refused
     assert refused.endswith("; install the same there\n")
