@@ -14,11 +14,11 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from sqlalchemy import create_engine
 
-from app.store.tables import metadata
+from app.config.settings import server_version
 from tests.support import postgres
 from tests.support.gate import VARIABLE, Gate
+from tests.support.newer_release import REVISION, VERSION, newer_release
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.server import ServerProcess, run_command, serving
@@ -239,29 +239,46 @@ def test_a_crash_of_postgresql_changes_no_leader_and_no_bit(start: Start, databa
     assert first.tracebacks() + other.tracebacks() == []
 
 
-def test_servers_go_on_while_a_newer_one_extends_the_schema(start: Start, settings: dict[str, Any]) -> None:
-    first = until_leading(start())
-    other = start(workers=0)
-    undisturbed = outcome(other, submitted(other))
-    fit_id, session_id = submitted(other), new_session(other)
-    expected = [step(first, session_id, seq) for seq in (1, 2)]
-    eventually("it does not begin", lambda: fit_at(other, fit_id)["step"] > 60)
-    engine = create_engine(settings["database_url"], isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for table in metadata.tables:
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN later TEXT NOT NULL DEFAULT ''")
-        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
-    engine.dispose()
-    assert outcome(other, fit_id) == undisturbed
-    assert fit_at(first, fit_id)["attempt"] == 1
-    assert outcome(first, submitted(other)) == undisturbed
-    assert [step(other, session_id, seq) for seq in (1, 2)] == expected
-    # One that is started now has to be of the newer version.
+def test_servers_of_two_releases_serve_and_lead_in_turns(
+    start: Start, gate: Gate, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    older = until_leading(start())
+    undisturbed = outcome(older, submitted(older))
+    session_id = new_session(older)
+    expected = [step(older, session_id, seq) for seq in (1, 2)]
+    with gate.holding(HELD) as hold:
+        fit_id = submitted(older)
+        reaches(older, fit_id, HELD)
+        newer = start(command=newer_release(tmp_path / "newer", gate))
+        assert versions(older) == versions(newer) == {server_version(), VERSION}
+        assert leads(older, newer)
+        assert step(newer, session_id, 2) == expected[1]  # which the older one runs
+        assert fit_at(newer, fit_id) == fit_at(older, fit_id)
+        waiting = submitted(newer)
+        older.process.send_signal(signal.SIGSTOP)
+        eventually("the newer server does not take over", lambda: leads(newer))
+        hold(HELD + 100)
+        reaches(newer, fit_id, HELD + 100)
+        older.process.send_signal(signal.SIGCONT)
+        eventually("the older server does not see that it was replaced", lambda: leads(newer, older))
+        with gate.slowing(1.0):  # a fit that is held stops for nobody
+            assert newer.stop() == 0
+        eventually("the older server does not lead again", lambda: leads(older))
+    assert outcome(older, fit_id) == outcome(older, waiting) == undisturbed
+    assert fit_at(older, fit_id)["attempt"] == 3
+    assert step(older, session_id, 2) == expected[1]
+    assert older.tracebacks() + newer.tracebacks() == []
+    # One that is started now has to be of the newer release.
+    assert older.stop() == 0
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("ADJOINT_")}
-    own = {f"ADJOINT_{name.upper()}": str(value) for name, value in {**settings, "data_dir": first.data_dir}.items()}
+    own = {f"ADJOINT_{name.upper()}": str(value) for name, value in {**settings, "data_dir": older.data_dir}.items()}
     status, _, errors = run_command(["serve", "--port", "0"], {**inherited, **own})
-    assert (status, "newer" in errors, errors.count("\n")) == (2, True, 1), errors
-    assert first.tracebacks() + other.tracebacks() == []
+    assert (status, f"at revision {REVISION}, which is newer" in errors, errors.count("\n")) == (2, True, 1), errors
+
+
+def versions(server: ServerProcess) -> set[str]:
+    """Return the versions of all servers, as one of them has them."""
+    return {each["version"] for each in server.http.get("/v1/system").json()["servers"]}
 
 
 def test_a_server_that_stops_hands_over_at_once(start: Start, gate: Gate) -> None:
