@@ -99,7 +99,7 @@ from engine.diagnostics.report import graph_report, parse_and_report, plan_repor
 from engine.diagnostics.row_losses import RowLosses, row_losses
 from engine.diagnostics.script import graph_program
 from engine.execution.interpreter.nonfinite import Nonfinite, Operand, trace_nonfinite
-from engine.execution.native import executors, load_common_kernels, report_compilation
+from engine.execution.native import executors, load_kernels, loaded_kernels, report_compilation
 from engine.execution.native import why_unusable as why_native_unusable
 from engine.execution.plan import NumpyExecutor, Plan, make_plan, plan_dot, plan_program, plan_text
 from engine.ggml import ggml, ggml_opt
@@ -313,7 +313,8 @@ __all__ = [
     "layer_catalogue",
     "lead_ranks",
     "linearize",
-    "load_common_kernels",
+    "load_kernels",
+    "loaded_kernels",
     "loss_catalogue",
     "make_optimizer",
     "make_plan",

@@ -29,8 +29,10 @@ _logger = logging.getLogger(__name__)
 class Control:
     """Flags that the fit checks between steps. The process exits at once if the server is gone."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel: socket.socket, on_tick: Callable[[], None] = lambda: None) -> None:
+        """Read `channel`; `on_tick` is called at each tick of the thread, before that of `start`."""
         self._channel = channel
+        self._on_tick = on_tick
         self._lines = LineReader()
         self._assignment: AnyAssignment | None = None
         self._stop_requested: StopRequest | None = None
@@ -68,6 +70,7 @@ class Control:
                 if readable:
                     self._read_messages()
                 else:
+                    self._on_tick()
                     tick()
         finally:
             # Without this thread nothing would stop the worker, or notice that the server is gone.

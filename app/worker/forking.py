@@ -14,6 +14,7 @@ from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, REA
 from app.domain.runtime import NATIVE
 from app.worker import process
 from app.worker.process_group import EXIT_FAULT
+from app.worker.warm_up import KernelReporter, WarmUp
 
 _logger = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class ForkServer:
         self._orders = orders
         self._numbers: dict[int, int] = {}
         self._preloaded = False
-        self._kernels: Iterator[None] | None = None
+        self._warm_up = WarmUp()
 
     def serve(self) -> None:
         """Serve until the runner is gone; then kill and reap every worker."""
@@ -42,12 +43,15 @@ class ForkServer:
         with _child_exits() as exits, contextlib.suppress(ConnectionError):
             self._report(FORK_SERVER, READY)
             while True:
-                ready, _, _ = select.select([self._orders, exits], [], [], None if self._kernels is None else 0)
+                waiting = [self._orders, exits, self._warm_up.reports]
+                ready, _, _ = select.select(waiting, [], [], None if self._warm_up.is_idle else 0)
                 if not ready:
-                    self._load_kernel()
+                    self._take_step()
                 if exits in ready:
                     exits.recv(4096)
                     self._reap()
+                if self._warm_up.reports in ready:
+                    self._warm_up.receive()
                 if self._orders in ready and not self._handle_order():
                     break
         for pid in self._numbers:
@@ -98,20 +102,18 @@ class ForkServer:
         if reason := engine.why_native_unusable():
             _logger.warning("fits and sessions get the NumPy executor: %s", reason)
         else:
-            self._kernels = engine.load_common_kernels()
+            self._warm_up.start()
         gc.freeze()
         self._report(FORK_SERVER, READY)
 
-    def _load_kernel(self) -> None:
-        """Load the next kernel, which later workers inherit. If that fails, they load theirs themselves."""
-        assert self._kernels is not None
+    def _take_step(self) -> None:
+        """Warm up by one step, which later workers inherit. If that fails, they do it themselves."""
         try:
-            next(self._kernels)
-        except Exception as error:
-            self._kernels = None
+            self._warm_up.take_step()
+        except Exception:
+            _logger.warning("the fork server cannot warm up; workers start more slowly", exc_info=True)
+        if self._warm_up.is_idle:
             gc.freeze()
-            if not isinstance(error, StopIteration):
-                _logger.warning("workers load their kernels themselves", exc_info=True)
 
     def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> None:
         try:
@@ -119,7 +121,8 @@ class ForkServer:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             # Otherwise the runner would not see the end of the stream while a worker runs.
             self._orders.close()
-            process.run_worker(channel, frames, parent)
+            self._warm_up.reports.close()
+            process.run_worker(channel, frames, parent, KernelReporter(self._warm_up.reporting))
         finally:
             os._exit(EXIT_FAULT)
 

@@ -26,6 +26,7 @@ from app.worker.reporter import Reporter
 from app.worker.resources import apply_runtime, confine
 from app.worker.session.process_main import SessionProcess
 from app.worker.sweep import run_sweep
+from app.worker.warm_up import KernelReporter
 
 OPEN_FILES = 65_536
 OUT_OF_MEMORY_SCORE = 500
@@ -33,16 +34,16 @@ OUT_OF_MEMORY_SCORE = 500
 _logger = logging.getLogger(__name__)
 
 
-def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
+def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int, kernels: KernelReporter) -> NoReturn:
     """Run the assignment that arrives over `channel`, and exit.
 
     `frames` is the socket for the steps of a session or computations, or that at which the first of the replicas on
-    several nodes listens for the others; `parent` is the fork server's pid.
+    several nodes listens for the others; `parent` is the pid of the fork server, to which `kernels` reports.
     """
     status = EXIT_FAULT
     try:
         _configure_process(parent)
-        _serve(channel, frames)
+        _serve(channel, frames, kernels)
         status = EXIT_OK
     except BaseException:
         _logger.exception("unhandled error in a worker")
@@ -50,10 +51,10 @@ def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int
         os._exit(status)
 
 
-def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
+def _serve(channel: socket.socket, frames: socket.socket | None, kernels: KernelReporter) -> None:
     reporter = Reporter(channel)
     reporter.send(Started(os.getpid()))
-    control = Control(channel)
+    control = Control(channel, kernels.report_if_due)
     assignment = control.assignment()
     reporter.durable = Durable(kill_at=assignment.kill_at_op)
     runtime = Runtime.from_json(assignment.runtime)
@@ -78,6 +79,7 @@ def _serve(channel: socket.socket, frames: socket.socket | None) -> None:
 
         control.start(tick, worker.wake)
         reporter.send(worker.run())
+    kernels.report()
 
 
 def _serve_fit(assignment: Assignment, channel: socket.socket, reporter: Reporter, control: Control) -> None:

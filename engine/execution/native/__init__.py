@@ -9,7 +9,12 @@ from importlib.util import find_spec
 from engine.core.errors import MissingExtra, UnknownName, accepted_names
 from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
-from engine.execution.native.compilation import compile_for, load_common_kernels, report_compilation
+from engine.execution.native.compilation import (
+    compile_for,
+    load_kernels,
+    loaded_kernels,
+    report_compilation,
+)
 from engine.execution.plan import NumpyExecutor, Plan
 
 KNOWN_EXECUTORS = ("auto", "numpy", "native")
@@ -91,7 +96,8 @@ __all__ = [
     "bind",
     "chosen",
     "executors",
-    "load_common_kernels",
+    "load_kernels",
+    "loaded_kernels",
     "most_shards",
     "report_compilation",
     "why_missing",

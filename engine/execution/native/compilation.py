@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
@@ -144,15 +145,27 @@ def compile_kernels(names: Iterable[str] | None, processes: int, progress: Progr
             progress(count, len(wanted))
 
 
-def load_common_kernels() -> Iterator[None]:
-    """Load the kernels of common models that are on disk, one at each step: processes forked later have them."""
+def load_kernels(names: Collection[str] = COMMON) -> Iterator[None]:
+    """Load the kernels of these names that are on disk, one at each step: processes forked later have them.
+
+    By default those of common models are loaded. Names of kernels that there are not are passed over.
+    """
     from engine.execution.native.code_folder import kept_code  # imports numba
 
     kept = kept_code()
     for kernel, dtype in _codes():
-        if f"{kernel.name}_{dtype.name}" in COMMON and kernel.code_name(dtype) in kept:
+        if f"{kernel.name}_{dtype.name}" in names and kernel.code_name(dtype) in kept:
             kernel.address(dtype)
             yield
+
+
+def loaded_kernels() -> frozenset[str]:
+    """Return the names ("relu_float32") of the kernels that this process has loaded, as `load_kernels` takes them."""
+    # The module imports numba, which a process may do without; another thread may be importing it, or declare a kernel.
+    declared: list[Kernel] = getattr(sys.modules.get("engine.execution.native.kernel"), "KERNELS", [])
+    return frozenset(
+        f"{kernel.name}_{dtype.name}" for kernel in [*declared] for dtype in kernel.dtypes if kernel.is_loaded(dtype)
+    )
 
 
 def _missing(names: frozenset[str] | None) -> list[int]:

@@ -48,7 +48,7 @@ def test_common_kernels_on_disk_are_loaded_one_at_each_step() -> None:
         for dtype in kernel.dtypes
         if f"{kernel.name}_{dtype.name}" in COMMON and kernel.code_name(dtype) in kept_code()
     }
-    assert sum(1 for _ in engine.load_common_kernels()) == len(on_disk)
+    assert sum(1 for _ in engine.load_kernels()) == len(on_disk)
     assert all(kernel.is_loaded(dtype) for kernel, dtype in on_disk)
 
 
