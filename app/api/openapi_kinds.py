@@ -3,6 +3,7 @@
 They describe only: a request is read by the engine, which checks it by the registries that the catalogues list.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -39,7 +40,7 @@ class Family:
 
 
 _NAME = {"type": "string", "description": "Name of the layer, which prefixes its parameters; by default KIND_NUMBER."}
-_PER = {"enum": ["epoch", "step"], "default": "epoch", "description": "Unit of the schedule."}
+_PER = {"enum": ["epoch", "step"], "description": "Unit of the schedule. Default epoch."}
 _GROUPS = {
     "anyOf": [{"type": "array", "items": {"$ref": f"{REFERENCE}GroupChoice"}, "maxItems": 64}, {"type": "null"}],
     "description": "Parameters with a kind or options of their own; the others are stepped by the common ones. "
@@ -172,9 +173,9 @@ def _describe_graphs(properties: dict[str, Any]) -> None:
         "type": "object",
         "properties": {
             "shape": shape,
-            "dtype": {"type": "string", "default": "float32"},
+            "dtype": {"type": "string", "description": "A dtype. Default float32."},
             "init": {"anyOf": [{"type": "string"}, {"$ref": f"{REFERENCE}InitializerChoice"}]},
-            "frozen": {"type": "boolean", "default": False},
+            "frozen": {"type": "boolean", "description": "Whether no optimizer changes it. Default false."},
         },
         "required": ["shape"],
         "additionalProperties": False,
@@ -218,8 +219,7 @@ def _options_of_transforms() -> Json:
     found: dict[str, list[Json]] = {}
     for entry in engine.transform_catalogue():
         for attribute in entry["attrs"]:
-            schema = _attribute_schema(attribute)
-            schema.pop("default", None)
+            schema = _option_schema(attribute)
             words = attribute["name"].replace("_", " ")
             schema["description"] = (
                 f"{schema['description']} An option ({words}) with the default value of its transform."
@@ -245,7 +245,7 @@ def _kind_schema(entry: Mapping[str, Any], family: Family) -> Json:
         presence = "Required." if operand["required"] else "Default none."
         properties[operand["name"]] = {"description": f"{operand['takes']}: {operand['shape']}. {presence}"}
     for attribute in entry["attrs"]:
-        properties[attribute["name"]] = _attribute_schema(attribute)
+        properties[attribute["name"]] = _with_default(_option_schema(attribute), attribute)
         required += [attribute["name"]] * attribute["required"]
     return {
         "title": _schema_name(entry["kind"], family.suffix),
@@ -257,7 +257,14 @@ def _kind_schema(entry: Mapping[str, Any], family: Family) -> Json:
     }
 
 
-def _attribute_schema(attribute: Mapping[str, Any]) -> Json:
+def _with_default(schema: Json, attribute: Mapping[str, Any]) -> Json:
+    """State the default in the description: generators of types require a field with the keyword `default`."""
+    if "default" in attribute:
+        schema["description"] += f" Default {json.dumps(attribute['default'])}."
+    return schema
+
+
+def _option_schema(attribute: Mapping[str, Any]) -> Json:
     schema = option_schema(attribute["type"])
     words = attribute["type"]
     if attribute.get("range"):
@@ -266,9 +273,6 @@ def _attribute_schema(attribute: Mapping[str, Any]) -> Json:
             place.update(bounds)
         words = f"{words}, {attribute['range']}"
     schema["description"] = f"{words[:1].upper()}{words[1:]}."
-    if "default" in attribute:
-        default = attribute["default"]
-        schema["default"] = list(default) if isinstance(default, tuple) else default
     return schema
 
 

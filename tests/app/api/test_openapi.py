@@ -174,6 +174,22 @@ OPTION = re.compile(rf"({'|'.join(KINDS)})\.")
 """A field of a kind of the engine's catalogues, which declares its options by their types."""
 
 
+def defaults(node: Any, place: str) -> Iterator[str]:
+    """Yield the place of each part of a schema with the keyword `default`, which is no name of a field."""
+    if isinstance(node, dict):
+        yield from [place] * (not place.endswith("/properties") and "default" in node)
+        for name, child in node.items():
+            yield from defaults(child, f"{place}/{name}")
+    if isinstance(node, list):
+        for child in node:
+            yield from defaults(child, place)
+
+
+def test_no_field_that_clients_send_has_a_default() -> None:
+    """Generators of types, such as openapi-typescript, require a field with a default."""
+    assert [place for name, schema in sent_schemas().items() for place in defaults(schema, name)] == []
+
+
 def test_every_optional_field_of_a_request_says_what_leaving_it_out_means() -> None:
     """A filter of a list, which lets only some entries pass, lets all pass if it is left out."""
     fields = [*sent_fields(), *query_parameters()]
