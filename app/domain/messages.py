@@ -239,11 +239,16 @@ class CheckpointWritten:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """From the worker: a line for the fit's journal, with a `code` where a program may want to act on it."""
+    """From the worker: a line for the fit's journal, with a `code` where a program may want to act on it.
+
+    One about progress says how many (`count`) of how many (`total`) are done.
+    """
 
     level: str
     text: str
     code: str | None = None
+    count: int | None = None
+    total: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,7 @@ def _run_rank_zero(
     compiling = engine.report_compilation(CompilationReport(reporter).update)
     with compiling, closing(_prepare_fit(assignment, runtime, collective, check, reporter)) as fit:
         check.finish()
+        fit.bind()
         reporter.send(Phase("training", fit.total_steps, runtime.to_json()))
         if assignment.attempt == 1 and (assignment.resume_from is None or assignment.fork is not None):
             _report_rounding(fit, reporter)

@@ -235,7 +235,7 @@ class CompilationReport:
         if count in (0, total) or now >= self._next:
             self._next = now + COMPILATION_SECONDS
             text = f"{count} of {total} kernels are compiled; they are kept on disk for later fits"
-            self._reporter.send(Log("info", text, "compiling"))
+            self._reporter.send(Log("info", text, "compiling", count, total))
         if count == total:
             self._reporter.send(Phase("training"))
 

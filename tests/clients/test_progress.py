@@ -7,7 +7,7 @@ import types
 import pytest
 
 from adjoint_client.events import Event
-from adjoint_client.progress import Progress, ProgressTracker, TextProgress, bar_line
+from adjoint_client.progress import Progress, ProgressTracker, TextProgress, bar_line, describe
 
 
 def metric(id, step, split="train", **values):
@@ -35,6 +35,22 @@ def test_values_of_both_splits_are_kept_and_those_of_single_parameters_are_not()
 def test_a_state_event_changes_the_state():
     progress = ProgressTracker("queued", 0, 10).take(Event(1, "state", {"state": "succeeded"}))
     assert progress.terminal
+
+
+def compiling(id, count, total):
+    return Event(id, "log", {"level": "info", "code": "compiling", "text": "", "count": count, "total": total})
+
+
+def test_kernels_that_are_compiled_are_shown_in_place_of_the_time_left():
+    tracker = ProgressTracker("running", 0, 10, clock=lambda: 0.0)
+    progress = tracker.take(compiling(1, 3, 12))
+    assert describe(progress) == "running 0/10  epoch 0  compiling 3/12"
+    assert bar_line(progress, 60) == "[--------------------] 0/10  compiling 3/12  running"
+    assert tracker.take(Event(2, "log", {"code": "unique_column"})).compiling == (3, 12)
+    for event in (compiling(3, 12, 12), metric(3, 1), Event(3, "state", {"state": "interrupted"})):
+        tracker.take(compiling(2, 3, 12))
+        assert tracker.take(event).compiling is None
+    assert tracker.take(Event(4, "log", {"code": "compiling"})).compiling is None, "as an older server has it"
 
 
 def test_text_progress_off_a_terminal_writes_few_lines_and_always_the_last():
@@ -90,3 +106,5 @@ def test_a_notebook_shows_the_bar_in_its_cell(monkeypatch):
     TextProgress()(shown())
     assert '<progress value="123456" max="1000000">' in updates[0]
     assert "loss 0.3123  ETA 1:02:03" in updates[0]
+    TextProgress()(shown(compiling=(3, 12)))
+    assert "loss 0.3123  compiling 3/12" in updates[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sqlite3
@@ -299,6 +300,22 @@ def test_a_hidden_page_asks_nothing_and_the_table_one_thing_at_a_time(browser: A
             tab.page.clock.run_for(2000)
         # However many fits there are: those that have ended are listed together, and never asked for one by one.
         assert not [url for url in asked if re.fullmatch("/v1/fits/[^/]+", urlsplit(url).path)]
+
+
+def test_kernels_that_a_fit_waits_for_are_counted(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
+    """The events are none of the server's: that has compiled its kernels."""
+    events = (
+        f"id: {10**9 + count}\nevent: log\ndata: {json.dumps({'code': 'compiling', 'count': count, 'total': 12})}\n\n"
+        for count in (3, 12)
+    )
+    with tab_of(browser, served.url) as tab:
+        tab.page.route(
+            "**/events?*",
+            lambda route: route.fulfill(content_type="text/event-stream", body=next(events, "")),
+        )
+        tab.open(f"#/fits/{trained['fit']}")
+        tab.page.get_by_text("compiling 3/12").wait_for()
+        tab.page.get_by_text("compiling").wait_for(state="detached")
 
 
 DRAWN = (

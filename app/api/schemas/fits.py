@@ -94,9 +94,9 @@ class Fit(ResourceShape):
     terminal: bool = Field(description="Whether the fit has ended; a client can reopen it.")
     phase: str = Field(
         description="What it is doing within its state; compiling: kernels that no fit has needed here before are "
-        "compiled, and `log` events say how many of how many; waiting_for_memory: its turn has come, and there is "
-        "too little memory beside what runs; waiting_for_storage: the disk or the quota has no room for what it has to "
-        "write."
+        "compiled, and `log` events say how many (count) of how many (total); waiting_for_memory: its turn has come, "
+        "and there is too little memory beside what runs; waiting_for_storage: the disk or the quota has no room for "
+        "what it has to write."
     )
     step: int
     total_steps: int

@@ -43,7 +43,9 @@ def record_state(work: UnitOfWork, fit: FitRecord) -> None:
 
 def record_log(work: UnitOfWork, fit_id: str, entry: Log) -> None:
     """Append a log entry to the event log of a fit."""
-    body = {"level": entry.level, "code": entry.code, "text": entry.text}
+    body: dict[str, object] = {"level": entry.level, "code": entry.code, "text": entry.text}
+    if entry.total is not None:
+        body |= {"count": entry.count, "total": entry.total}
     work.events.append(fit_id, "log", json.dumps(body, separators=(",", ":"), allow_nan=False))
 
 

@@ -50,7 +50,9 @@ def fit_card(info: Fit, curves: Mapping[str, Points]) -> str:
     values = {name: value for name, value in info.latest.items() if is_headline(name) and "/" not in name}
     facts = [f"step {info.step} of {info.total_steps}", f"epoch {info.epoch}"]
     facts += [f"{name} {'none' if value is None else format(value, '.4g')}" for name, value in values.items()]
-    if not info.terminal and info.eta_seconds is not None:
+    if info.phase == "compiling" and not info.terminal:
+        facts.append("compiling kernels")
+    elif not info.terminal and info.eta_seconds is not None:
         facts.append(f"ETA {duration(info.eta_seconds)}")
     text = f"<b>{escape(info.id)}</b> {escape(info.state)}<br>{escape(', '.join(facts))}"
     if info.error is not None:

@@ -17,7 +17,8 @@ class Progress:
     """How far a fit is.
 
     `values` are the latest training values and, as `val_...`, the latest validation values; `rate` is in steps a
-    second over the time that it has been watched; `seconds_left` is None until that is known.
+    second over the time that it has been watched; `seconds_left` is None until that is known. While the fit waits for
+    kernels, `compiling` says how many of how many are compiled.
     """
 
     state: str
@@ -27,6 +28,7 @@ class Progress:
     values: Mapping[str, float]
     rate: float
     seconds_left: float | None
+    compiling: tuple[int, int] | None = None
 
     @property
     def terminal(self) -> bool:
@@ -50,13 +52,18 @@ class ProgressTracker:
         self._first_step, self._started = step, clock()
         self._state, self._step, self._total, self._epoch = state, step, total_steps, 0
         self._values: dict[str, float] = {}
+        self._compiling: tuple[int, int] | None = None
 
     def take(self, event: Event) -> Progress:
         """Take the next event into account."""
+        if event.kind in ("state", "metric"):
+            self._compiling = None
         if event.kind == "state":
             self._state = event.data["state"]
         elif event.kind == "metric":
             self._measure(event.data)
+        elif event.kind == "log" and event.data.get("code") == "compiling":
+            self._compiling = _unfinished(event.data)
         return self._progress()
 
     def at(self, state: str, step: int, values: Mapping[str, float]) -> Progress:
@@ -77,7 +84,14 @@ class ProgressTracker:
         done, elapsed = self._step - self._first_step, self._clock() - self._started
         rate = done / elapsed if elapsed > 0 else 0.0
         left = (self._total - self._step) / rate if rate > 0 else None
-        return Progress(self._state, self._step, self._total, self._epoch, dict(self._values), rate, left)
+        values = dict(self._values)
+        return Progress(self._state, self._step, self._total, self._epoch, values, rate, left, self._compiling)
+
+
+def _unfinished(entry: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return how many of how many are done by an entry of the log; None once all are, and if it does not say."""
+    count, total = entry.get("count", 0), entry.get("total", 0)
+    return (count, total) if count < total else None
 
 
 class TextProgress:
@@ -131,7 +145,9 @@ def describe(progress: Progress) -> str:
     """One line: `running 120/500  epoch 3  loss 0.31  240 steps/s  2 s left`."""
     parts = [f"{progress.state} {progress.step}/{progress.total_steps}", f"epoch {progress.epoch}"]
     parts += [f"{name} {value:.4g}" for name, value in progress.values.items() if is_headline(name)]
-    if not progress.terminal and progress.seconds_left is not None:
+    if progress.compiling is not None:
+        parts.append(_rest(progress))
+    elif not progress.terminal and progress.seconds_left is not None:
         parts += [f"{progress.rate:.4g} steps/s", f"{progress.seconds_left:.0f} s left"]
     return "  ".join(parts)
 
@@ -139,13 +155,13 @@ def describe(progress: Progress) -> str:
 def bar_line(progress: Progress, width: int = _COLUMNS, *, bar: bool = True, label: str = "") -> str:
     """One line of at most `width` characters: bar, step, loss and time left, then what else there is room for.
 
+    While the fit waits for kernels, how many of how many are compiled stands in place of the time left.
+
     Names of metrics are shortened before values are left out: `val_accuracy 0.93` becomes `val_acc 0.93`.
     """
     shown = {name: value for name, value in progress.values.items() if is_headline(name)}
     loss = [f"loss {shown.pop('loss'):.4g}"] if "loss" in shown else []
-    left = progress.seconds_left
-    eta = progress.state if progress.terminal else "ETA --:--" if left is None else f"ETA {duration(left)}"
-    needed = [f"{progress.step}/{progress.total_steps}", *loss, eta]
+    needed = [f"{progress.step}/{progress.total_steps}", *loss, _rest(progress)]
     room = width - len("  ".join(needed))
     if bar:
         size = max(3, min(_SHORT_BAR_COLUMNS if shown else _BAR_COLUMNS, room - 3))
@@ -158,6 +174,15 @@ def bar_line(progress: Progress, width: int = _COLUMNS, *, bar: bool = True, lab
         if extra and len("  ".join([*line, extra])) <= width:
             line = [extra, *line] if extra is label else [*line, extra]
     return "  ".join(line)[:width]
+
+
+def _rest(progress: Progress) -> str:
+    """Return what remains to be done: the kernels to compile, or the time left; of a fit that has ended its state."""
+    if progress.terminal:
+        return progress.state
+    if progress.compiling is not None:
+        return "compiling {}/{}".format(*progress.compiling)
+    return "ETA --:--" if progress.seconds_left is None else f"ETA {duration(progress.seconds_left)}"
 
 
 def _fitting(values: Mapping[str, float], room: int) -> list[str]:

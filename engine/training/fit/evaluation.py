@@ -48,6 +48,11 @@ class Evaluator:
         """Number of examples."""
         return len(self._examples.held_out)
 
+    def bind(self, *, averaged: bool) -> None:
+        """Bind the plans of an evaluation, which the first one would bind; nothing is computed."""
+        for count in {len(rows) for rows in self._batches()}:
+            self._executor(count, averaged=averaged)
+
     def evaluate(self, *, averaged: bool) -> dict[str, float]:
         """Return loss and metrics of the weights, or of their average; with uncertainties if the recipe records them.
 

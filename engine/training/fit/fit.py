@@ -91,6 +91,25 @@ class Fit(MonitoredFit):
         if self.failure is not None:
             raise self.failure
 
+    def bind(self) -> None:
+        """Bind the plans that the fit needs later: of a short last batch, captured gradients and evaluations.
+
+        Kernels that are missing are compiled now, not in the middle of the fit; see `report_compilation`. Plans that
+        depend on what happens first, such as those of parameters that are trained from a later epoch on, are not
+        bound yet.
+        """
+        if self.done:
+            return
+        size, average, left = self._batches.batch_size, self.recipe.average, self.total_steps - self.step
+        rest = 0 if self.recipe.drop_last else self._batches.examples % size
+        due = average is not None and average.due(self.step + 1, self.steps_per_epoch)
+        captured = self._capture.names if self._capture.next(self.step) < self.total_steps else ()
+        for count in {min(size, self._batches.examples), rest if left >= self.steps_per_epoch else 0} - {0}:
+            inputs = StepInputs(np.arange(count), self.step, self.epoch + 1, (), averaging=1.0 if due else None)
+            self._train_step.bind(inputs, captured)
+        if self._collective.rank == 0:
+            self._evaluator.bind(averaged=average is not None)
+
     def stop(self, reason: str) -> None:
         """End the fit here, successfully."""
         self._stop(reason)

@@ -115,10 +115,25 @@ class TrainStep:
         self.tally.clear()
         if self._recipe.closure:
             return self._minimize(rows, inputs, captured)
-        micro = self._recipe.micro_batch_size
-        if self._collective.size > 1 or (micro is not None and len(inputs.rows) > micro):
+        if self._is_parted(inputs):
             return self._step_in_parts(rows, inputs, captured)
         return self._step_whole(rows, inputs, captured)
+
+    def bind(self, inputs: StepInputs, captured: Sequence[str] = ()) -> None:
+        """Bind the plans of a step on as many rows, which that step would bind; nothing is computed."""
+        if not (self._recipe.closure or self._is_parted(inputs)):
+            self._whole_executor(inputs, len(inputs.rows))
+            if names := self._trained_names(inputs, captured):
+                self._gradient_executor(inputs, names)
+            return
+        for _, part in self._parts(inputs.rows):
+            self._part_executor(inputs, len(part))
+        if not self._recipe.closure:
+            self._update_executor(inputs)
+
+    def _is_parted(self, inputs: StepInputs) -> bool:
+        micro = self._recipe.micro_batch_size
+        return self._collective.size > 1 or (micro is not None and len(inputs.rows) > micro)
 
     def _step_whole(self, rows: Rows, inputs: StepInputs, captured: Sequence[str]) -> StepResult:
         executor = self._whole_executor(inputs, len(inputs.rows))
@@ -135,11 +150,18 @@ class TrainStep:
 
         They have a plan of their own: as outputs of the step's plan they would change its fusion, and so its rounding.
         """
-        flat_groups, count = self._trained_groups(inputs), len(inputs.rows)
-        names = [name for flat in flat_groups for name in flat.shapes if name in names]
+        names = self._trained_names(inputs, names)
         if not names:
             return {}
-        executor = self._executor(
+        executor = self._gradient_executor(inputs, names)
+        for name, array in executor.inputs.items():
+            array[...] = fed.inputs[name]
+        executor.run()
+        return {name: executor.outputs[GRADIENT + name].copy() for name in names}
+
+    def _gradient_executor(self, inputs: StepInputs, names: Sequence[str]) -> NumpyExecutor:
+        flat_groups, count = self._trained_groups(inputs), len(inputs.rows)
+        return self._executor(
             ("gradients", count, flat_groups),
             plan_gradients,
             self._model,
@@ -149,10 +171,6 @@ class TrainStep:
             names,
             most_shards=self._most_shards,
         )
-        for name, array in executor.inputs.items():
-            array[...] = fed.inputs[name]
-        executor.run()
-        return {name: executor.outputs[GRADIENT + name].copy() for name in names}
 
     def _result(self, executor: NumpyExecutor, count: int) -> StepResult:
         self.tally.add(executor.outputs)
@@ -211,9 +229,18 @@ class TrainStep:
 
     def _step_in_parts(self, rows: Rows, inputs: StepInputs, captured: Sequence[str]) -> StepResult:
         losses = self._sum_gradients(rows, inputs)
+        gradients = self._extract_gradients(self._trained_groups(inputs), captured, losses.weight / len(inputs.rows))
+        executor = self._update_executor(inputs)
+        self._feed_inputs(executor, inputs)
+        for name, value in ((WEIGHT, losses.weight / len(inputs.rows)), (BATCH_LOSS, losses.value)):
+            if name in executor.inputs:
+                executor.inputs[name][...] = value
+        executor.run()
+        return self._mark_nonfinite(StepResult(losses, _norms(executor), _finite(executor), gradients))
+
+    def _update_executor(self, inputs: StepInputs) -> NumpyExecutor:
         flat_groups, averaging = self._trained_groups(inputs), inputs.averaging is not None
-        gradients = self._extract_gradients(flat_groups, captured, losses.weight / len(inputs.rows))
-        executor = self._executor(
+        return self._executor(
             ("update", flat_groups, averaging),
             plan_update,
             self._model,
@@ -222,12 +249,6 @@ class TrainStep:
             self._reduction,
             averaging=averaging,
         )
-        self._feed_inputs(executor, inputs)
-        for name, value in ((WEIGHT, losses.weight / len(inputs.rows)), (BATCH_LOSS, losses.value)):
-            if name in executor.inputs:
-                executor.inputs[name][...] = value
-        executor.run()
-        return self._mark_nonfinite(StepResult(losses, _norms(executor), _finite(executor), gradients))
 
     def _extract_gradients(
         self, flat_groups: Sequence[FlatGroup], names: Sequence[str], weight: float
@@ -277,17 +298,7 @@ class TrainStep:
             array.fill(0)
         losses = LossTally(self._reduction == "sum")
         for place, part in self._parts(inputs.rows):
-            executor = self._executor(
-                ("part", len(part), flat_groups),
-                plan_part,
-                self._model,
-                self._dims(len(part)),
-                self._recipe,
-                flat_groups,
-                self._reduction,
-                len(part),
-                most_shards=self._most_shards,
-            )
+            executor = self._part_executor(inputs, len(part))
             executor.inputs[KEY][...] = (self._recipe.seed, inputs.step + (place << PART_BITS))
             executor.inputs[SHARE][...] = 1.0 if self._reduction == "sum" else 1.0 / count
             rows.gather(part, executor.inputs)
@@ -295,6 +306,20 @@ class TrainStep:
             self.tally.add(executor.outputs)
             losses.add(executor.outputs[LOSS].item(), self._weight(executor, len(part)))
         return self._reduce_over_ranks(flat_groups, losses, count) if self._collective.size > 1 else losses
+
+    def _part_executor(self, inputs: StepInputs, count: int) -> NumpyExecutor:
+        flat_groups = self._trained_groups(inputs)
+        return self._executor(
+            ("part", count, flat_groups),
+            plan_part,
+            self._model,
+            self._dims(count),
+            self._recipe,
+            flat_groups,
+            self._reduction,
+            count,
+            most_shards=self._most_shards,
+        )
 
     def _parts(self, rows: Array) -> Iterator[tuple[int, Array]]:
         """Yield this rank's parts of a batch, each with its index among those of all ranks."""
@@ -348,6 +373,10 @@ class TrainStep:
         for name, value in values.items():
             if name in executor.inputs:
                 executor.inputs[name][...] = value
+
+    def _trained_names(self, inputs: StepInputs, names: Sequence[str]) -> list[str]:
+        """Return those of the named parameters that the step trains."""
+        return [name for flat in self._trained_groups(inputs) for name in flat.shapes if name in names]
 
     def _trained_groups(self, inputs: StepInputs) -> tuple[FlatGroup, ...]:
         return tuple(flat for flat in self._model.flat_groups if flat.moves(inputs.epoch))

@@ -243,5 +243,6 @@ def test_a_fit_that_waits_for_kernels_is_in_the_phase_compiling(
         report.update(count, 3)
     messages = server.heard()
     assert [message.phase for message in messages if isinstance(message, Phase)] == ["compiling", "training"]
-    texts = [message.text for message in messages if isinstance(message, Log)]
-    assert [text.partition(" kernels")[0] for text in texts] == ["0 of 3", "3 of 3"]
+    logs = [message for message in messages if isinstance(message, Log)]
+    assert [log.text.partition(" kernels")[0] for log in logs] == ["0 of 3", "3 of 3"]
+    assert [(log.code, log.count, log.total) for log in logs] == [("compiling", 0, 3), ("compiling", 3, 3)]

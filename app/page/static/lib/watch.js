@@ -31,6 +31,8 @@ export class FitWatch {
     /** Grows when there is a new checkpoint. */
     this.checkpoints = signal(0);
     this.live = signal(false);
+    /** How many of how many kernels are compiled, while the fit waits for them. */
+    this.compiling = signal(/** @type {{count: number, total: number} | null} */ (null));
     this.lastEvent = 0;
     this.readAt = 0;
     this.controller = null;
@@ -139,6 +141,7 @@ export class FitWatch {
     const rows = events.filter((event) => event.event === "metric").map((event) => withoutParameters(event.data));
     this.lastEvent = Math.max(this.lastEvent, events.at(-1).id);
     if (this.curves.append(rows)) this.once("draw", () => (this.version.value += 1), DRAW_EVERY);
+    this.compiling.value = events.reduce(compilation, this.compiling.peek());
     const others = events.filter((event) => event.event !== "metric");
     if (others.length) this.addEvents(others);
     if (others.some((event) => event.event === "checkpoint")) this.checkpoints.value += 1;
@@ -172,6 +175,13 @@ function chartKeys(latest) {
   const keys = [...new Set(Object.keys(latest).map((key) => key.replace(/^val_/, "")))];
   const plain = keys.filter((key) => !key.startsWith(PARAMETER_NORM));
   return plain.sort((one, other) => (other === "loss") - (one === "loss"));
+}
+
+/** Return how far the compilation of kernels is after an event; null while none is going on. */
+function compilation(before, { event, data }) {
+  if (event === "metric" || event === "state") return null;
+  if (event !== "log" || data.code !== "compiling") return before;
+  return data.count < data.total ? data : null;
 }
 
 function withoutParameters(row) {

@@ -44,7 +44,7 @@ export function FitView({ id, tab }) {
   const shown = TABS.find((each) => each.path === tab) ?? TABS[0];
   return html`
     <${Header} fit=${fit} watch=${watch} />
-    <${Figures} fit=${fit} />
+    <${Figures} fit=${fit} compiling=${watch.compiling.value} />
     ${fit.error && html`<p class="problem" role="alert"><strong>${fit.error.code}</strong> ${fit.error.detail}</p>`}
     <${Tabs} label="Parts of the fit" shown=${shown.path}
       tabs=${TABS.map(({ path, label }) => ({ path, label, href: hashOf(["fits", id, path], path === "curves" ? curveQuery() : {}) }))} />
@@ -83,12 +83,12 @@ function Header({ fit, watch }) {
   </div>`;
 }
 
-function Figures({ fit }) {
+function Figures({ fit, compiling }) {
   const keys = Object.keys(fit.latest).filter((key) => !key.startsWith("grad_norm/"));
   keys.sort((one, other) => rank(one) - rank(other));
   return html`<dl class="figures">
     <div class="wide-figure"><dt>Progress</dt><dd><${Progress} fit=${fit} /></dd></div>
-    <div><dt>${fit.terminal ? "Training time" : "Time left"}</dt><dd class="num">${timeText(fit)}</dd></div>
+    <div><dt>${fit.terminal ? "Training time" : "Time left"}</dt><dd class="num">${compiling ? `compiling ${compiling.count}/${compiling.total}` : timeText(fit)}</dd></div>
     ${keys.slice(0, 7).map(
       (key) => html`<div key=${key}><dt>${shortKey(key)}</dt>
         <dd class="num">${fit.nonfinite[key] ?? formatNumber(fit.latest[key])}</dd></div>`,

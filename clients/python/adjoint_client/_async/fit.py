@@ -68,7 +68,7 @@ class AsyncFitHandle(AsyncDisplayed):
         fit = await self.refresh()
         tracker = ProgressTracker(fit.state, fit.step, fit.total_steps)
         async for event in self.watch():
-            if event.kind in ("metric", "state"):
+            if event.kind in ("metric", "state", "log"):
                 show(tracker.take(event))
         await self.refresh()
 

@@ -68,7 +68,7 @@ class FitHandle(Displayed):
         fit = self.refresh()
         tracker = ProgressTracker(fit.state, fit.step, fit.total_steps)
         for event in self.watch():
-            if event.kind in ("metric", "state"):
+            if event.kind in ("metric", "state", "log"):
                 show(tracker.take(event))
         self.refresh()
 
