@@ -4,7 +4,7 @@ set -euo pipefail
 url=${ADJOINT_URL:-http://127.0.0.1:8000}
 
 # The key comes through a pipe: everybody on the machine can read the arguments of a command.
-request() { curl --silent --show-error --fail-with-body -H @<(printf '%s' "${ADJOINT_KEY:+X-API-Key: $ADJOINT_KEY}") "$@"; }
+request() { curl --silent --show-error --fail -H @<(printf '%s' "${ADJOINT_KEY:+X-API-Key: $ADJOINT_KEY}") "$@"; }
 id_of() { grep -o "\"id\":\"$1_[a-z0-9]*\"" | head -n 1 | cut -d '"' -f 4; }
 
 graph=$(request "$url/v1/graphs" -H 'Content-Type: application/json' -d '{

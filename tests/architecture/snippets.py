@@ -2,18 +2,23 @@
 
 The blocks of a page in one language run in order and share their names, as the cells of a notebook do. A `text` block
 right after a block is its expected output, in which `...` stands for any text. Comments before a block:
-`<!-- not run: reason -->` leaves it out, `<!-- graph -->` says that a JSON block is a graph document.
+`<!-- not run: reason -->` leaves it out, `<!-- graph -->` says that a JSON block is a graph document,
+`<!-- fit -->` that it holds fields of a fit.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import dedent
 
 ROOT = Path(__file__).parents[2]
+CLIENTS = (ROOT / "clients" / "python" / "README.md",)
+"""Pages that docs/ includes."""
+
 PAGES = tuple(
     page
-    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
+    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *CLIENTS)
     if not {"_build", "http"} & {*page.relative_to(ROOT).parts} and page.name != "CHANGELOG.md"
 )
 """Without the HTTP reference, whose requests are sent by a test of their own."""
@@ -51,7 +56,7 @@ class Snippet:
 def snippets(page: Path, language: str | None = None) -> Iterator[Snippet]:
     """Yield the blocks of a page that are run, in order."""
     for match in FENCE.finditer(page.read_text(encoding="utf-8")):
-        snippet = Snippet(match["language"], match["code"], match["note"] or "", match["expected"])
+        snippet = Snippet(match["language"], dedent(match["code"]), match["note"] or "", match["expected"])
         if snippet.runs and language in (None, snippet.language):
             yield snippet
 

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 import engine
+from app.api.schemas.fit_request import FitRequest
+from app.service.fits.admission import recipe_of
 from tests.architecture.snippets import FENCE, PAGES, PRINTED_URL, ROOT, Snippet, pages_with, snippets
 from tests.support.server import ServerProcess, serving
 from tools.docs.http_client import answers, send
@@ -73,11 +75,15 @@ def _here(snippet: Snippet, server: ServerProcess, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("page", pages_with("json"))
-def test_json_is_json_and_graphs_are_graphs(page: str) -> None:
+def test_json_is_json_and_graphs_and_fits_are_accepted(page: str) -> None:
     for snippet in snippets(ROOT / page, "json"):
         document = json.loads(snippet.code)
         if snippet.note == "graph":
             assert engine.parse_graph(document).losses
+        if snippet.note == "fit":
+            request = {"graph": "graph", "dataset": "dataset", "epochs": 1, **document}
+            FitRequest.model_validate(request)
+            engine.read_recipe(recipe_of(request))
 
 
 def test_the_readme_is_short() -> None:
@@ -99,8 +105,16 @@ def test_what_a_page_names_exists(page: Path) -> None:
 def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
     text = page.read_text("utf-8")
     assert set(re.findall(r"^ *```(\w+)$", text, re.MULTILINE)) <= LANGUAGES
-    curl = [line for line in text.splitlines() if "curl " in line]
-    assert not [line for line in curl if any(option in line for option in TOO_NEW)]
+
+
+CURL_SCRIPTS = sorted((ROOT / "clients" / "curl").glob("*.sh"))
+
+
+@pytest.mark.parametrize("source", [*PAGES, *CURL_SCRIPTS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_an_old_curl_runs_every_line(source: Path) -> None:
+    text = source.read_text("utf-8")
+    blocks = [text] if source.suffix == ".sh" else [match["code"] for match in FENCE.finditer(text)]
+    assert not [option for block in blocks if "curl " in block for option in TOO_NEW if option in block]
 
 
 def test_the_example_of_every_operation_succeeds(server: ServerProcess) -> None:

@@ -5,6 +5,7 @@ value below is an error, so a new entry is either documented with a working exam
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from types import MappingProxyType
 from typing import Any
 
@@ -61,6 +62,14 @@ INPUTS: Sequence[tuple[list[Any], str]] = (
     (["batch", 6], "int64"),
 )
 """Inputs that a layer is tried with, in this order."""
+
+OPERANDS: Sequence[tuple[list[Any], str]] = (
+    (["batch", 8], "float32"),
+    (["batch"], "int64"),
+    (["batch"], "float32"),
+    (["batch", 8], "int64"),
+)
+"""Inputs that each operand of a loss is tried with."""
 
 PARAMETERS_SHOWN = 6
 MEMORY = {"shape": ["batch", 5, 8], "dtype": "float32"}
@@ -176,9 +185,22 @@ def _layer(layer: Entry, shape: Sequence[Any], dtype: str, definition: Any, repo
 
 
 def loss_example(entry: Entry) -> str:
-    """Return the loss of a graph."""
+    """Return the loss of a graph that the engine accepts, with inputs for its operands."""
     operands = {each["name"]: each["name"] for each in entry["operands"] if each["required"]}
-    return code(compact({"loss": {"kind": entry["kind"], **operands, **required(entry)}}))
+    loss = {"kind": entry["kind"], **operands, **required(entry)}
+    for of_x, *of_operands in product(INPUTS[:2], *[OPERANDS] * len(operands)):
+        inputs = dict(zip(["x", *operands], [of_x, *of_operands], strict=True))
+        document = {
+            "inputs": {name: {"shape": shape, "dtype": dtype} for name, (shape, dtype) in inputs.items()},
+            "layers": [{"layer": "linear", "units": 8}],
+            "loss": loss,
+        }
+        try:
+            engine.parse_graph(document)
+        except engine.EngineError:
+            continue
+        return code(compact({"loss": loss}))
+    raise ValueError(f"no inputs in tools/docs/catalogue.py fit the loss {entry['kind']}")
 
 
 def optimizer_example(entry: Entry) -> str:
