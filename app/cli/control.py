@@ -29,7 +29,7 @@ def cancel(
 ) -> None:
     """Stop fits: each writes a checkpoint first, from which it can be resumed."""
     with connect(url, key_file) as client:
-        _each(fits, lambda each: _act(client, each, "kill" if kill else "cancel"), as_json)
+        act_on_each(fits, lambda each: _act(client, each, "kill" if kill else "cancel"), as_json)
 
 
 def pause(
@@ -41,7 +41,7 @@ def pause(
 ) -> None:
     """Pause fits or sessions: each saves its state and leaves its process to others."""
     with connect(url, key_file) as client:
-        _each(names, lambda each: _act(client, each, "pause"), as_json)
+        act_on_each(names, lambda each: _act(client, each, "pause"), as_json)
 
 
 def resume(
@@ -53,7 +53,7 @@ def resume(
 ) -> None:
     """Resume fits that are paused, failed or cancelled, from their last checkpoints; or sessions that are paused."""
     with connect(url, key_file) as client:
-        _each(names, lambda each: _act(client, each, "resume"), as_json)
+        act_on_each(names, lambda each: _act(client, each, "resume"), as_json)
 
 
 def extend(
@@ -70,7 +70,7 @@ def extend(
         raise typer.BadParameter("give --epochs or --steps, and not both")
     more = {"steps": steps} if epochs is None else {"epochs": epochs}
     with connect(url, key_file) as client:
-        _each(fits, lambda each: client.call("extend_fit", more, fit_id=each), as_json)
+        act_on_each(fits, lambda each: client.call("extend_fit", more, fit_id=each), as_json)
 
 
 def _act(client: Client, identifier: str, action: str) -> Document:
@@ -79,8 +79,12 @@ def _act(client: Client, identifier: str, action: str) -> Document:
     return document
 
 
-def _each(identifiers: Sequence[str], act: Callable[[str], Document], as_json: bool) -> None:
-    """Act on every one, also after a refusal, and print their states; exit status 1 if anything was refused."""
+def act_on_each(identifiers: Sequence[str], act: Callable[[str], Document], as_json: bool) -> None:
+    """Act on every one, also after a refusal, and print the states of the documents that this returns.
+
+    Raises:
+        typer.Exit: with status 1, something was refused.
+    """
     done: list[Any] = []
     for identifier in identifiers:
         try:

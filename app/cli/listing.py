@@ -1,19 +1,19 @@
 """`adjoint fits|datasets|graphs|checkpoints|sessions`: list, show and delete, from the table of resources."""
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from adjoint_client import AdjointError
+from adjoint_client import Client
 from app.cli import datasets
 from app.cli.connection import DEFAULT_URL, KeyFileOption, UrlOption, connect
-from app.cli.output import FAILED, JsonOption, confirm, note, print_json, print_lines, terminal_width
+from app.cli.control import act_on_each
+from app.cli.output import JsonOption, confirm, note, print_json, print_lines, terminal_width
 from app.cli.resources import DATASETS, RESOURCES, Filter, Resource
-from app.cli.terminal.table import table_lines
+from app.cli.terminal.table import Document, table_lines
 from app.cli.terminal.values import describe
 
 DEFAULT_LIMIT = 30
@@ -154,6 +154,7 @@ def _delete(
     identifiers: list[str],
     *,
     yes: YesOption = False,
+    as_json: JsonOption = False,
     url: UrlOption = DEFAULT_URL,
     key_file: KeyFileOption = None,
 ) -> None:
@@ -162,15 +163,10 @@ def _delete(
             f"{resource.singular} {identifiers[0]}" if len(identifiers) == 1 else f"{len(identifiers)} {resource.name}"
         )
         confirm(f"{what} will be deleted")
-    failed = False
     with connect(url, key_file) as client:
-        for identifier in identifiers:
-            try:
-                resource.delete(client, identifier)
-            except AdjointError as error:
-                failed = True
-                sys.stderr.write(f"adjoint: {identifier}: {error}\n")
-            else:
-                print_lines([f"{identifier} deleted"])
-    if failed:
-        raise typer.Exit(FAILED)
+        act_on_each(identifiers, lambda each: _delete_one(resource, client, each), as_json)
+
+
+def _delete_one(resource: Resource, client: Client, identifier: str) -> Document:
+    resource.delete(client, identifier)
+    return {"id": identifier, "state": "deleted"}

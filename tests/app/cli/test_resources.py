@@ -64,6 +64,7 @@ def test_everything_is_listed_shown_steered_used_and_deleted(
         session = client.session(graph, keep=True)
         checkpoint = fits[2].checkpoint()
     ids = [each.id for each in reversed(fits)]
+    missing = "fit_01m7zf52szd12smkbsrf90gg57"
     one_of_each = (ids[0], dataset.id, graph.id, checkpoint.id, session.id)
     for resource, identifier in zip(RESOURCES, one_of_each, strict=True):
         listed = adjoint(resource.name, "list")
@@ -105,26 +106,37 @@ def test_everything_is_listed_shown_steered_used_and_deleted(
     assert adjoint("extend", ids[0], "--steps", "100000000") == f"{ids[0]} queued\n"
     assert adjoint("pause", session.id) == f"{session.id} paused\n"
     assert adjoint("resume", session.id) == f"{session.id} active\n"
+    assert states(adjoint.json("pause", session.id)) == [(session.id, "paused")]
+    assert states(adjoint.json("resume", session.id)) == [(session.id, "active")]
     assert adjoint("cancel", ids[0], ids[1], status=FAILED).startswith(f"{ids[0]} ")
     assert f"adjoint: {ids[1]}: 409" in adjoint.errors
+    ((extended, state),) = states(adjoint.json("extend", ids[1], "--steps", "100000000"))
+    assert (extended, state) == (ids[1], "queued")
+    cancelled = json.loads(adjoint("cancel", ids[1], missing, "--json", status=FAILED))
+    assert [each["id"] for each in cancelled] == [ids[1]]
+    assert f"adjoint: {missing}: 404" in adjoint.errors
     with Client(server.url) as client:
         client.get_fit(ids[0]).wait()
+        client.get_fit(ids[1]).wait()
 
     assert adjoint("fits", "delete", ids[0], status=REFUSED) == ""
     assert "--yes" in adjoint.errors
-    missing = "fit_01m7zf52szd12smkbsrf90gg57"
     assert adjoint("fits", "delete", "--yes", ids[1], missing, ids[2], status=FAILED).split() == [
         ids[1], "deleted", ids[2], "deleted",
     ]  # fmt: skip
     assert adjoint.errors.startswith(f"adjoint: {missing}: 404 ")
     *_, oldest = adjoint("checkpoints", "-q", "--fit", ids[0]).split()
-    for name, identifier in (("checkpoints", oldest), ("sessions", session.id)):
-        assert adjoint(name, "delete", "-y", identifier) == f"{identifier} deleted\n"
+    assert states(adjoint.json("checkpoints", "delete", "-y", oldest)) == [(oldest, "deleted")]
+    assert adjoint("sessions", "delete", "-y", session.id) == f"{session.id} deleted\n"
     stdin = io.StringIO("n\n")
     monkeypatch.setattr(stdin, "isatty", lambda: True)
     monkeypatch.setattr("sys.stdin", stdin)
     adjoint("datasets", "delete", dataset.id, status=1)
     assert f"{dataset.id} will be deleted" in adjoint.errors
+
+
+def states(documents: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    return [(each["id"], each["state"]) for each in documents]
 
 
 FAULTS = {
@@ -162,4 +174,10 @@ def test_catalogues_are_listed_and_described(adjoint: CommandLine, monkeypatch: 
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, adjoint("layers").splitlines())) <= 80
     assert "  weight_decay: a number (default 0.01)" in adjoint("optimizers", "adamw").splitlines()
-    assert adjoint.json("layers", "relu")["kind"] == "relu"
+    for catalogue, key, name in (
+        ("layers", "kind", "relu"),
+        ("optimizers", "kind", "adamw"),
+        ("ops", "name", "matmul"),
+    ):
+        assert adjoint.json(catalogue, name)[key] == name
+        assert name in [entry[key] for entry in adjoint.json(catalogue)]
