@@ -17,7 +17,7 @@ PROJECTS := pyproject.toml clients/python/pyproject.toml $(CONSTRAINTS)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo serve test test-cluster check chaos fuzz mutants bench docs lint client vendor audit image-test pin clean
+.PHONY: help demo serve test test-cluster check chaos fuzz mutants bench docs screenshots lint client vendor audit image-test pin clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -50,10 +50,9 @@ check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less 
 	$(PYTEST) -m "not law and not server and not kill and not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
-COMBINATIONS := $(addprefix tests/engine/,laws training/fit training/metrics/test_metric_values.py random_graphs graph/test_hostile.py \
-	optim/test_tape_optimizer.py execution/plan/test_verifier.py ops/test_tricky_precision.py) \
-	tests/clients/test_session_checkpoints.py tests/clients/test_ggml_numbers.py tests/app/api/test_damaged_blobs.py \
-	tests/deploy/test_installed.py tests/app/store tests/app/service tests/page/test_views.py
+# The folders have it by their helpers, the other files by tests/extent.py.
+COMBINATIONS = tests/engine/laws tests/app/store tests/app/service \
+	$(filter-out tests/chaos/% %/session/test_recovery.py,$(shell grep -rl --include='test_*.py' tests.extent tests))
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
 # CLUSTER=1 adds the tests of test-cluster, with what that leaves out, and all others that need PostgreSQL, S3 and Ray together.
 chaos: $(VENV)/$(if $(CLUSTER),cluster,test).stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours; CLUSTER=1 adds clusters
@@ -80,6 +79,9 @@ bench: $(VENV)/run.stamp $(PEERS)/peers.stamp ## measure against other libraries
 docs: $(VENV)/docs.stamp ## write the reference of docs/ from the code, build docs/_build/index.html and check its links
 	$(BIN)/python -m tools.docs
 	$(BIN)/python -m sphinx -q -E -W --keep-going -n -b html docs docs/_build
+
+screenshots: $(VENV)/test.stamp $(VENV)/kernels.stamp ## take the pictures of the page in docs/images; needs Chromium
+	$(BIN)/python -m tools.screenshots
 
 lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
 	$(BIN)/ruff check

@@ -27,6 +27,7 @@ API = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services
 IMAGE = "localhost/adjoint-test"
 PORT = 8000
 LOOK_SECONDS = 0.5
+WITHOUT_PIP = "from importlib.util import find_spec; assert not [m for m in ('pip', 'ensurepip') if find_spec(m)]"
 LIMIT = (
     "from app.system.control_groups import memory_limits; print(min(group.limit_bytes for group in memory_limits()))"
 )
@@ -111,6 +112,8 @@ def exercise(containers: Containers, what: list[str]) -> None:
     with containers.running(what, key) as name:
         url = containers.url(name, key)
         containers.do("exec", name, *API["healthcheck"]["test"][1:])
+        containers.do("exec", name, "python", "-c", WITHOUT_PIP)
+        containers.do("exec", name, "sh", "-c", "! (command -v pip || command -v pip3)")
         begun = begin(url, key)
         assert int(containers.do("exec", name, "python", "-c", LIMIT)) == _bytes(API["mem_limit"])
         containers.do("stop", "--time", API["stop_grace_period"].removesuffix("s"), name)
