@@ -54,10 +54,12 @@ check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less 
 COMBINATIONS = tests/engine/laws tests/app/store tests/app/service \
 	$(filter-out tests/chaos/% %/session/test_recovery.py,$(shell grep -rl --include='test_*.py' tests.extent tests))
 # CHAOS_SEED=n repeats a run; -s is what shows the figures. One process: the tests keep both cores busy by themselves.
-# CLUSTER=1 adds the tests of test-cluster, with what that leaves out, and all others that need PostgreSQL, S3 and Ray together.
+# CLUSTER=1 adds the tests of test-cluster, with what that leaves out, and all others that need PostgreSQL, S3 and Ray together;
+# then it runs tests/chaos once more with two servers on PostgreSQL and S3 (CHAOS_CLUSTER=1).
 chaos: $(VENV)/$(if $(CLUSTER),cluster,test).stamp ## kill, damage and exhaust servers at full counts, and measure how soon they are back; takes hours; CLUSTER=1 adds clusters
 	CHAOS=full $(PYTEST) $(COMBINATIONS)
 	CHAOS=full $(BIN)/python -m pytest -s -rs tests/chaos tests/app/worker/session/test_recovery.py $(if $(CLUSTER),tests/cluster)
+	$(if $(CLUSTER),CHAOS=full CHAOS_CLUSTER=1 $(BIN)/python -m pytest -s -rs tests/chaos)
 
 # FUZZ_SEED=n repeats a run; FUZZ_SECONDS is for all readers together. What breaks one is kept in fuzz-found.
 fuzz: $(VENV)/test.stamp ## send the whole hostile corpus to a server, then fuzz every reader for minutes

@@ -11,7 +11,8 @@ import pytest
 
 from tests.chaos import invariants
 from tests.chaos.driver import Driver
-from tests.support.server import ROOT
+from tests.chaos.places import IS_CLUSTER, MISSING, make_place
+from tests.support.server import ROOT, ServerProcess, StartServer, serving
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,22 @@ COUNTS: Mapping[str, Counts] = {
         footprints=200,
     ),
 }
+OF_ONE_SERVER: Mapping[str, str] = {
+    "test_cluster_kills.py": "it has a cluster of its own",
+    "test_cluster_simulation.py": "it simulates servers and their database",
+    "test_footprints.py": "it measures processes without a server",
+    "test_load.py::test_what_ten_thousand_waiting_fits_cost": "it reads the file of SQLite; docs/guides/cluster.md has "
+    "what a queue costs on PostgreSQL",
+    "test_mutants.py": "it plants faults by statements of SQLite, to show that the harness notices them",
+    "test_operations.py::test_a_server_may_die": "it counts operations of SQLite and of the local disk",
+    "test_requests.py::test_a_second_server": "on PostgreSQL servers share their data",
+    "test_sessions.py::test_a_backup": "a backup by the server is one of SQLite",
+    "test_simulation.py": "it simulates one server on SQLite",
+    "test_storage.py": "it is about operations of SQLite and of the local disk",
+    "test_upgrade.py": "a data directory with all data has SQLite",
+}
+"""Tests that are left out on a cluster configuration, by the beginning of their ids, and why."""
+
 SEED_VARIABLE = "CHAOS_SEED"
 DEFAULT_SEED = 20_261
 
@@ -61,7 +78,17 @@ MakeDriver = Callable[..., Driver]
 
 def pytest_report_header() -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    return f"chaos: {size()}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
+    where = "PostgreSQL, S3 and two servers" if IS_CLUSTER else "SQLite and one server"
+    return f"chaos: {size()}, {where}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """On a cluster configuration skip what is about SQLite or the local disk, by name."""
+    for item in items if IS_CLUSTER else ():
+        name = item.nodeid.removeprefix("tests/chaos/")
+        reasons = [reason for begin, reason in OF_ONE_SERVER.items() if name.startswith(begin)]
+        if reasons or MISSING:
+            item.add_marker(pytest.mark.skip(reason="; ".join(reasons or [MISSING])))
 
 
 def size() -> str:
@@ -83,6 +110,29 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     """Return what random choices come from: the seed and the test's name, so that a test can be repeated alone."""
     print(pytest_report_header())  # noqa: T201 (a test that fails shows it)
     return random.Random(f"{_seed()} {request.node.name}")
+
+
+@pytest.fixture(scope="session")
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """Return the server of all tests, or one of the two of a cluster configuration."""
+    if not IS_CLUSTER:
+        yield request.getfixturevalue("server")
+        return
+    place = make_place(tmp_path_factory.mktemp("servers"))
+    with ExitStack() as running:
+        servers = [running.enter_context(serving(data_dir, **place.settings)) for data_dir in place.data_dirs]
+        yield servers[0]
+
+
+@pytest.fixture
+def start_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartServer]:
+    """Start servers of a test's own one after the other; on a cluster configuration they share database and bucket."""
+    if not IS_CLUSTER:
+        yield request.getfixturevalue("start_server")
+        return
+    settings = make_place(tmp_path).settings
+    with ExitStack() as running:
+        yield lambda data_dir=tmp_path / "data", **own: running.enter_context(serving(data_dir, **settings, **own))
 
 
 @pytest.fixture
@@ -108,6 +158,6 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
         yield shared
         shared.until_terminal()
         shared.stop()
-        invariants.the_disk_is_clean(shared.data_dir)
+        invariants.what_servers_leave_is_clean(shared)
     finally:
         shared.close()

@@ -1,5 +1,6 @@
 """A client that trusts nobody: it posts with keys, notes what was acknowledged, and remembers every row it has read."""
 
+import itertools
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 
 from tests.chaos import processes
+from tests.chaos.places import make_place
 from tests.extent import FULL
 from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import PATIENCE
@@ -82,11 +84,14 @@ class Journal:
 
 
 class Driver:
-    """A client and the server it works against, over one data directory through all starts of it."""
+    """A client and the servers it works against, over one place through all starts of them: one, or two of a cluster.
+
+    Each request goes to the next server that runs.
+    """
 
     def __init__(self, folder: Path, **settings: Any) -> None:
         """Keep the client's notes in `folder`, and the server's data in a folder below."""
-        self.data_dir = folder / "data"
+        self.place = make_place(folder)
         self.journal = Journal(folder / "acknowledged.jsonl")
         self.read: dict[str, list[dict[str, Any]]] = {}
         self.wanted: dict[str, Request] = {}
@@ -95,71 +100,125 @@ class Driver:
         environment = {VARIABLE: str(self.gate.path)}
         at_once = {} if FULL else {"retry_seconds": 0.1}  # fits that lost a process need not wait as long
         defaults = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": environment}
-        self._settings = {**defaults, **at_once, **settings}
-        self._running = ExitStack()
-        self._server: ServerProcess | None = None
+        self._settings = {**defaults, **at_once, **settings, **self.place.settings}
+        self._running: dict[Path, tuple[ServerProcess, ExitStack]] = {}
+        self._turns = itertools.count()
+
+    @property
+    def data_dir(self) -> Path:
+        """The data directory of the first server."""
+        return self.place.data_dirs[0]
+
+    @property
+    def servers(self) -> list[ServerProcess]:
+        """The servers that were started and have not ended since, as far as is known."""
+        return [server for server, _ in self._running.values()]
 
     @property
     def server(self) -> ServerProcess:
-        """The server that was started last."""
-        assert self._server is not None, "no server was started"
-        return self._server
+        """The server that runs the fits."""
+        assert self._running, "no server was started"
+        if len(self._running) == 1:
+            return self.servers[0]
+        return self._leader()
+
+    def _leader(self) -> ServerProcess:
+        """Wait until a server that runs leads, and return it."""
+        found: list[ServerProcess] = []
+
+        def is_found() -> bool:
+            found[:] = [server for server in self.servers if _leads(server)]
+            return bool(found)
+
+        self.until(is_found, "no server leads")
+        return found[0]
 
     @property
     def http(self) -> httpx.Client:
-        """A client of the server that was started last."""
-        return self.server.http
+        """A client of the server whose turn it is."""
+        return self._next().http
+
+    def _next(self) -> ServerProcess:
+        return self.servers[next(self._turns) % len(self._running)]
 
     @property
     def pid(self) -> int:
-        """The pid of the server that was started last."""
+        """The pid of the server that runs the fits."""
         return self.server.process.pid
 
     def start(self, **settings: Any) -> float:
-        """Start the server, and return how long it took to be ready; ServerGone if it died on the way."""
-        self.close()
+        """Start all servers that do not run, and return how long it took until they were ready.
+
+        ServerGone if one died on the way.
+        """
+        self._forget_ended()
         began = time.monotonic()
         try:
-            self._server = self._running.enter_context(serving(self.data_dir, **{**self._settings, **settings}))
+            for data_dir in self.place.data_dirs:
+                if data_dir not in self._running:
+                    self._start(data_dir, settings)
         except RuntimeError as error:
             raise ServerGone(str(error)) from error
         finally:
             self.starts += 1
         return time.monotonic() - began
 
+    def start_one(self) -> None:
+        """Start the first server alone."""
+        self._start(self.data_dir, {})
+
+    def _start(self, data_dir: Path, settings: dict[str, Any]) -> None:
+        stack = ExitStack()
+        started = stack.enter_context(serving(data_dir, **{**self._settings, **settings}))
+        self._running[data_dir] = started, stack
+
+    def _forget_ended(self) -> None:
+        for data_dir, (server, stack) in [*self._running.items()]:
+            if server.process.poll() is not None:
+                del self._running[data_dir]
+                stack.close()
+
     def stop(self) -> None:
-        """Have the server drain and end, as it should, and all its processes with it."""
-        with processes.all_end(processes.family(self.pid)):
-            assert self.server.stop() == 0, self.server.log
+        """Have the servers drain and end, as they should, and all their processes with them."""
+        with processes.all_end(self._family()):
+            for server in self.servers:
+                assert server.stop() == 0, server.log
         self.close()
 
     def close(self) -> None:
-        """Have done with the server, whatever is left of it."""
-        self._running.close()
+        """Have done with the servers, whatever is left of them."""
+        for _, stack in self._running.values():
+            stack.close()
+        self._running.clear()
 
-    def kill_server(self) -> None:
-        """Kill the server alone; its workers must end by themselves, soon."""
-        with processes.all_end(processes.family(self.pid)):
-            processes.kill([self.pid])
-        self.close()
+    def kill_server(self, server: ServerProcess | None = None) -> None:
+        """Kill a server, by default the one that runs the fits; its workers must end by themselves, soon."""
+        pid = (server or self.server).process.pid
+        with processes.all_end(processes.family(pid)):
+            processes.kill([pid])
+        self._forget_ended()
 
     def kill_everything(self, chance: random.Random) -> None:
-        """Kill the server and all its processes, in any order."""
-        pids = processes.family(self.pid)
+        """Kill all servers and their processes, in any order."""
+        pids = self._family()
         with processes.all_end(pids):
             processes.kill(chance.sample(pids, len(pids)))
         self.close()
 
+    def _family(self) -> list[int]:
+        """Return the pids of all servers, and of their processes."""
+        return [pid for server in self.servers for pid in processes.family(server.process.pid)]
+
     def workers(self) -> list[int]:
         """Return the pids of the processes that fit."""
-        return processes.workers(self.pid)
+        return [pid for server in self.servers for pid in processes.workers(server.process.pid)]
 
     def worker_of(self, fit_id: str) -> int:
         """Wait until a process works on the fit, and return its pid."""
 
         def pids() -> list[int]:
-            listed = self.asked("/v1/system")["workers"]
-            return [worker["pid"] for worker in listed if worker["fit"] == fit_id]
+            listed = [server.http.get("/v1/system").json()["workers"] for server in self.servers]
+            return [worker["pid"] for workers in listed for worker in workers if worker["fit"] == fit_id]
 
         self.until(lambda: bool(pids()), f"no process works on {fit_id}")
         return pids()[0]
@@ -189,21 +248,15 @@ class Driver:
 
     def answered(self, method: str, path: str, **arguments: Any) -> httpx.Response:
         """Return the server's answer, which is never a 5xx; ServerGone if it died."""
+        server = self._next()
         try:
-            response = self.http.request(method, path, **arguments)
+            response = server.http.request(method, path, **arguments)
         except httpx.TransportError as error:
-            if self._died():
+            if _died(server):
                 raise ServerGone(str(error)) from error
             raise
         assert response.status_code < 500, response.text
         return response
-
-    def _died(self) -> bool:
-        """Tell whether the server is gone; the connection may be the first to know."""
-        end = time.monotonic() + 1.0
-        while self.server.process.poll() is None and time.monotonic() < end:
-            time.sleep(POLL_SECONDS)
-        return self.server.process.poll() is not None
 
     def asked(self, path: str, **params: Any) -> Any:
         """Return what a GET is answered with."""
@@ -278,6 +331,20 @@ class Driver:
             checkpoints=checkpoints,
             contents={each["id"]: self.answered("GET", each["links"]["content"]).content for each in checkpoints},
         )
+
+
+def _died(server: ServerProcess) -> bool:
+    """Tell whether a server is gone; the connection may be the first to know."""
+    end = time.monotonic() + 1.0
+    while server.process.poll() is None and time.monotonic() < end:
+        time.sleep(POLL_SECONDS)
+    return server.process.poll() is not None
+
+
+def _leads(server: ServerProcess) -> bool:
+    """Tell whether a server runs the fits, as it says itself."""
+    leader, own = server.http.get("/readyz").json().get("leader"), server.http.get("/v1/system").json()["server"]
+    return bool(leader == own)
 
 
 def read_events(text: str) -> Iterator[Event]:

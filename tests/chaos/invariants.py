@@ -8,6 +8,7 @@ import itertools
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from app.store.blobs.store import is_digest
 from app.store.database import FILE_NAME
 from app.store.unit_of_work import Store
 from tests.chaos.driver import Driver, Event, Journal, Observed
+from tests.chaos.places import ClusterPlace, unfinished_files
 
+BLOBS_MAX = 1_000_000
 Row = Mapping[str, Any]
 
 
@@ -163,8 +166,19 @@ def all_hold(driver: Driver, folder: Path, *, to_the_end: bool = True) -> dict[s
     for key, undisturbed in driver.undisturbed([*driver.wanted] if to_the_end else ()).items():
         same_bits(observed[key], undisturbed)
     driver.stop()
-    the_disk_is_clean(driver.data_dir)
+    what_servers_leave_is_clean(driver)
     return observed
+
+
+def what_servers_leave_is_clean(driver: Driver) -> None:
+    """Check everything that the stopped servers of a driver have left."""
+    if isinstance(driver.place, ClusterPlace):
+        # The first server of all marks what killed ones have stored and not committed.
+        driver.start_one()
+        driver.stop()
+        the_shared_storage_is_clean(driver.place)
+    else:
+        the_disk_is_clean(driver.data_dir)
 
 
 def the_disk_is_clean(data_dir: Path) -> None:
@@ -172,6 +186,22 @@ def the_disk_is_clean(data_dir: Path) -> None:
     the_database_is_whole(data_dir)
     every_blob_is_what_its_name_says(data_dir)
     nothing_is_left_over(data_dir)
+
+
+def the_shared_storage_is_clean(place: ClusterPlace) -> None:
+    """Each blob of the bucket is whole, and in use or to be deleted; all that are in use are there."""
+    left = unfinished_files(place)
+    _demand(not left, f"left over: {[str(path) for path in left]}")
+    with place.store() as store, store.begin() as work:
+        referenced = work.blob_references.all()
+        noted = work.discarded_blobs.take(timedelta(0), BLOBS_MAX)
+    present = place.digests()
+    _demand(referenced <= present, f"{len(referenced - present)} blobs are missing")
+    orphans = present - referenced - {*noted} - place.orphans()
+    _demand(not orphans, f"{len(orphans)} blobs are orphans: {sorted(orphans)}")
+    for digest in present:
+        found = hashlib.sha256(place.read_blob(digest)).hexdigest()
+        _demand(found == digest, f"blob {digest} holds the bytes of {found}")
 
 
 def _states(events: Sequence[Event]) -> list[FitState]:

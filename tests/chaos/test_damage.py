@@ -41,11 +41,8 @@ DAMAGES: tuple[Callable[[bytes], bytes], ...] = (untouched, truncated, zeroed, f
 
 
 def damage(driver: Driver, checkpoint: Mapping[str, Any], how: Callable[[bytes], bytes]) -> None:
-    digest = checkpoint["digest"]
-    path = driver.data_dir / "blobs" / "sha256" / digest[:2] / digest
-    content = path.read_bytes()
-    path.chmod(0o600)
-    path.write_bytes(how(content))
+    content = driver.place.read_blob(checkpoint["digest"])
+    driver.place.replace_blob(checkpoint["digest"], how(content))
 
 
 @pytest.mark.parametrize("how", DAMAGES, ids=lambda how: how.__name__)

@@ -50,12 +50,13 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
         under_way(driver, fits)
         answers: list[httpx.Response] = []
         over = threading.Event()
-        client = threading.Thread(target=asking, args=(driver.server.url, answers, over))
+        server = driver.server
+        client = threading.Thread(target=asking, args=(server.url, answers, over))
         client.start()
         driver.until(lambda: bool(answers), "nobody was answered before the server is draining")
-        pids = processes.family(driver.pid)
+        pids = processes.family(server.process.pid)
         with processes.all_end(pids, ENDS_WITHIN_SECONDS):
-            assert driver.server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, driver.server.log
+            assert server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, server.log
         over.set()
         client.join()
         refused = [answer for answer in answers if answer.status_code == DRAINING]
@@ -64,13 +65,15 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
 
         driver.start()
         under_way(driver, fits)
-        driver.server.process.terminate()
-        assert driver.server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, driver.server.log
+        server = driver.server
+        server.process.terminate()
+        assert server.stop(signal.SIGTERM, ENDS_WITHIN_SECONDS) == 0, server.log
 
         driver.start()
         under_way(driver, fits)
-        driver.server.process.terminate()
-        driver.kill_server()
+        server = driver.server
+        server.process.terminate()
+        driver.kill_server(server)
 
     driver.start()
     driver.until_terminal()
