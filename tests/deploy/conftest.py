@@ -6,16 +6,19 @@ import os
 import shutil
 import subprocess
 import sys
-import sysconfig
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions, version
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("app", "engine", "deploy/bin", "pyproject.toml", "README.md", "LICENSE", "clients/python")
 BUILD = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+INSTALLED = ("adjoint-server[fast]", "adjoint-client")
 SETUPTOOLS = 77
 """The first version that reads the license of pyproject.toml."""
 
@@ -68,12 +71,39 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Installation:
     installing = ["--python", str(python), "install", "--quiet", "--no-deps", "--no-index", *wheels]
     subprocess.run([sys.executable, "-m", "pip", *installing], check=True)
     (site,) = (root / "venv/lib").glob("python*/site-packages")
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    _link_dependencies(site, root / "dependencies")
     folder = root / "work"
     for name in ("app", "engine", "tmp"):
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text("raise ImportError('this is another package')")
     return Installation(root / "venv/bin", site, folder)
+
+
+def _link_dependencies(site: Path, folder: Path) -> None:
+    """Have an environment find what its wheels require, and no other package of this environment."""
+    folder.mkdir()
+    for required in _requirements(site):
+        for name in {file.parts[0] for file in required.files or ()} - {"..", "__pycache__"}:
+            if not (folder / name).exists():
+                (folder / name).symlink_to(Path(str(required.locate_file(name))))
+    (site / "dependencies.pth").write_text(f"{folder}\n")
+
+
+def _requirements(site: Path) -> Iterator[Distribution]:
+    """Yield the distributions, as they are installed here, that the wheels in `site` require, and all that those do."""
+    wheels = {canonicalize_name(wheel.name): wheel for wheel in distributions(path=[str(site)])}
+    waiting, seen = [Requirement(each) for each in INSTALLED], set[tuple[str, str]]()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        for extra in {"", *requirement.extras} - {extra for known, extra in seen if known == name}:
+            seen.add((name, extra))
+            found = wheels.get(name) or distribution(name)
+            if name not in wheels:
+                yield found
+            for needed in map(Requirement, found.requires or ()):
+                if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                    waiting.append(needed)
 
 
 def _setuptools() -> int:
