@@ -101,9 +101,8 @@ def _requirements(site: Path) -> Iterator[Distribution]:
             found = wheels.get(name) or distribution(name)
             if name not in wheels:
                 yield found
-            for needed in map(Requirement, found.requires or ()):
-                if needed.marker is None or needed.marker.evaluate({"extra": extra}):
-                    waiting.append(needed)
+            needed = map(Requirement, found.requires or ())
+            waiting += [each for each in needed if each.marker is None or each.marker.evaluate({"extra": extra})]
 
 
 def _setuptools() -> int:
