@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, SupportsIndex
 from zlib import crc32
@@ -27,9 +27,11 @@ SERVERS = frozenset({"server", "start_server"})
 
 ON_BOTH = frozenset(
     {
-        "test_attempts", "test_blob_references", "test_column_types", "test_datasets", "test_events", "test_fits",
-        "test_gradients", "test_lists", "test_pages", "test_queue", "test_retention", "test_sessions",
-        "test_shared_database", "test_shared_sweeper", "test_unit_of_work",
+        "test_apply_report", "test_assignments", "test_attempts", "test_audit", "test_blob_references",
+        "test_checkpoints", "test_column_types", "test_control", "test_crashes", "test_datasets", "test_events",
+        "test_fits", "test_gradients", "test_graphs", "test_idempotency", "test_keys", "test_lists", "test_pages",
+        "test_queue", "test_recorder", "test_retention", "test_sessions", "test_shared_database",
+        "test_shared_sweeper", "test_unit_of_work",
     }
 )  # fmt: skip
 """Modules of the store and of its use cases whose tests show what differs between SQLite and PostgreSQL."""
@@ -37,16 +39,16 @@ ON_BOTH = frozenset(
 SHARING = {
     "installed": re.compile(r"tests/deploy/test_(wheels|installed)\.py"),
     "page": re.compile(r"tests/page/"),
-    "PostgreSQL": re.compile(
-        r"tests/app/(?:cli/test_migrate|(?:store/|service/(?:\w+/)?)?"
-        rf"(?:test_postgres|test_election|{'|'.join(ON_BOTH)}))\.py"
-    ),
+    "PostgreSQL": re.compile(r"tests/app/(?:test_postgres|cli/test_migrate|store/test_(?:postgres|election))\.py"),
     "Ray": re.compile(r"tests/cluster/ray/test_(fits|sessions|start)\.py"),
 }
 """Files that share what takes seconds to make: an installation, a browser, a database server or a cluster.
 
-One process runs them all.
+One process runs them all, and on PostgreSQL the files whose tests run on both databases.
 """
+
+_ON_POSTGRES = re.compile(r"\[(?:.*-)?postgresql(?:-.*)?\]$")
+"""The end of the id of a test that runs on PostgreSQL, where it runs on both."""
 
 PART = 16
 """Number of tests that a process gets at a time of a file of the engine that has many more."""
@@ -75,17 +77,27 @@ def prepare(items: list[pytest.Item]) -> None:
     so that no process is without work for long.
     """
     served = set()
+    on_postgres = _files_on_postgres(item.nodeid for item in items)
     for item in items:
         if kind := kind_of(item.path):
             item.add_marker(kind)
         if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("server")
             served.add(item.path)
-    places = _places(Counter(item.path for item in items), served)
+    places = _places(Counter(item.path for item in items), served, {ROOT / path for path in on_postgres})
     items.sort(key=lambda item: places[item.path])
 
 
-def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
+def _files_on_postgres(nodeids: Iterable[str]) -> frozenset[str]:
+    """Return the files that need the database server, of those with these tests."""
+    return frozenset(
+        nodeid.partition("::")[0]
+        for nodeid in nodeids
+        if nodeid.startswith(APP) and (_ON_POSTGRES.search(nodeid) or SHARING["PostgreSQL"].match(nodeid))
+    )
+
+
+def _places(counts: Counter[Path], served: set[Path], on_postgres: set[Path]) -> dict[Path, float]:
     """Return numbers by which files are sorted, from how many tests each has and which of them ask a server.
 
     Those that wait and those that compute, of the engine the larger ones first, are spread over 0 to 1. Those that one
@@ -96,7 +108,7 @@ def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
     places = {}
 
     def rank(path: Path) -> tuple[bool, int]:
-        return not _needs_postgres(path), -counts[path] if _is_in(path, ENGINE) else 0
+        return path not in on_postgres, -counts[path] if _is_in(path, ENGINE) else 0
 
     for path in sorted(counts, key=rank):
         if _is_in(path, ENGINE) and counts[path] > PART and kind_of(path):
@@ -108,10 +120,6 @@ def _places(counts: Counter[Path], served: set[Path]) -> dict[Path, float]:
     for files in (waiting, computing):
         places.update({path: number / len(files) for number, path in enumerate(files)})
     return places
-
-
-def _needs_postgres(path: Path) -> bool:
-    return path.is_relative_to(ROOT) and SHARING["PostgreSQL"].match(path.relative_to(ROOT).as_posix()) is not None
 
 
 def _is_in(path: Path, folder: str) -> bool:
@@ -136,6 +144,8 @@ class Schedule(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path: str = super()._split_scope(nodeid)
+        if path in self._on_postgres:
+            return "PostgreSQL"
         for shared, files in SHARING.items():
             if files.match(path):
                 return shared
@@ -156,6 +166,10 @@ class Schedule(LoadFileScheduling):
             del workload[scope]
         pending: int = super()._pending_of(workload)
         return pending
+
+    @cached_property
+    def _on_postgres(self) -> frozenset[str]:
+        return _files_on_postgres(self.collection or ())
 
     @property
     def _counts(self) -> Counter[str]:
