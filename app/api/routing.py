@@ -184,13 +184,13 @@ class StrictRoute(APIRoute):
     def make_handler(self) -> Handler:
         """Wrap FastAPI's handler; a subclass that answers in its own way overrides this."""
         handle = super().get_route_handler()
-        reads_json = self.body_field is not None
+        reads_json, is_bodyless = self.body_field is not None, not reads_body(self)
 
         async def strict(request: Request) -> Response:
             if names_action(request.path_params):
                 raise HTTPException(405)
             if not reads_json:
-                return add_entity_tag(request, await handle_again(handle, request))
+                return add_entity_tag(request, await handle_again(handle, request, is_bodyless=is_bodyless))
             read = await _read(request)
             try:
                 return add_entity_tag(request, await handle_again(handle, read))
@@ -235,17 +235,22 @@ PATIENT_SECONDS = 1.0
 """A request that took longer than this to be refused is not handled again: its client is asked to retry."""
 
 
-async def handle_again(handle: Handler, request: Request) -> Response:
+async def handle_again(handle: Handler, request: Request, *, is_bodyless: bool = False) -> Response:
     """Handle a request, and again where the database refused it and nothing was done.
 
-    Only requests that may be repeated: those that read, and JSON with an Idempotency-Key.
+    Only requests that are still there as a whole, since their route reads JSON or no body (`is_bodyless`). After a
+    conflict of transactions that is any of them: each handler commits what it changes in one unit of work, or its
+    change is the same when it is made again, as that of a session that is paused or closed. Where the database is
+    lost it is those that read, and JSON with an Idempotency-Key: what became of the change may not be known.
     """
     began = time.monotonic()
     for pause in REPEAT_SECONDS:
         try:
             return await handle(request)
-        except (TransactionConflict, DatabaseUnavailable):
-            if not _is_repeatable(request) or time.monotonic() - began > PATIENT_SECONDS:
+        except (TransactionConflict, DatabaseUnavailable) as error:
+            is_whole = is_bodyless or isinstance(request, ReadRequest)
+            may_repeat = is_whole if isinstance(error, TransactionConflict) else _is_repeatable(request)
+            if not may_repeat or time.monotonic() - began > PATIENT_SECONDS:
                 raise
         await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 (so that two do not meet again)
     return await handle(request)

