@@ -6,7 +6,7 @@ from fastapi import Query, Request, Response
 
 from app.api.bodies import content_type
 from app.api.deps import CheckpointId, CheckpointsDep, FitId, SlowDep
-from app.api.downloads import REDIRECT, TensorFormatDep, open_file, redirect, send_file, tensor_answer
+from app.api.downloads import REDIRECT, TensorFormatDep, open_file, opened, redirect, send_file, tensor_answer
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import CheckpointQuery
 from app.api.openapi_parts import binary_answer, upload_body
@@ -120,8 +120,8 @@ def download_checkpoint(
         elsewhere = redirect(request, url, checkpoint.digest)
         if elsewhere is not None:
             return elsewhere
-        checkpoint, path = checkpoints.file(checkpoint_id)
-        return send_file(request, open_file(path, SAFETENSORS, name, checkpoint.digest, checkpoint.digest))
+        checkpoint, file = checkpoints.open(checkpoint_id)
+        return send_file(request, opened(file, SAFETENSORS, name, checkpoint.digest, checkpoint.digest))
     with checkpoints.parameters_file(checkpoint_id) as (path, digest):
         return send_file(request, open_file(path, SAFETENSORS, name, digest, digest))
 

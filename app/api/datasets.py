@@ -11,7 +11,7 @@ from fastapi import Depends, Query, Request, Response
 
 from app.api.bodies import content_type, packing_of
 from app.api.deps import DatasetId, DatasetsDep, ExportsDep, SlowDep
-from app.api.downloads import REDIRECT, is_current, open_file, redirect, send_file
+from app.api.downloads import REDIRECT, is_current, open_file, opened, redirect, send_file
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import DatasetQuery
 from app.api.openapi_parts import binary_answer, upload_body
@@ -249,9 +249,9 @@ def _send_original(request: Request, datasets: Datasets, dataset_id: str) -> Res
     elsewhere = redirect(request, url, dataset.digest)
     if elsewhere is not None:
         return elsewhere
-    dataset, path = datasets.file(dataset_id)
+    dataset, file = datasets.open(dataset_id)
     name = f"{dataset.id}.{dataset.format}"
-    download = open_file(path, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest)
+    download = opened(file, MEDIA_TYPES[dataset.format], name, dataset.digest, dataset.digest)
     head = download.file.read(HEAD_BYTES)
     packed = packing(head)
     if packed is not None:

@@ -1,18 +1,21 @@
 """Downloads: whole files or one range of them, with what a client needs to check and resume (RFC 9110, section 14)."""
 
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from numpy.typing import NDArray
+from starlette.types import Receive, Scope, Send
 
 from app.domain.documents import NPY
-from app.domain.errors import RangeNotSatisfiable
+from app.domain.errors import ApiError, RangeNotSatisfiable
 from app.http.responses import JsonResponse, format_digest, matches, not_modified
 from app.ingest.arrays import read_arrays
 from app.ingest.encoding import npy_body, tensor_document
@@ -21,6 +24,7 @@ from app.store.blobs.plain_files import open_plain_file
 
 CHUNK_BYTES = 1024 * 1024
 """So much is read in one go, in a thread: with less, going there and back takes longer than the reading."""
+_logger = logging.getLogger(__name__)
 _RANGE = re.compile(r"bytes=(\d{0,19})-(\d{0,19})")
 
 
@@ -41,8 +45,12 @@ class Download:
 
 def open_file(path: Path, media_type: str, name: str, tag: str, digest: str | None) -> Download:
     """Open the file at `path` for a download; NotFound if it is a link or no file."""
-    file = os.fdopen(open_plain_file(path), "rb")
-    return Download(file, os.fstat(file.fileno()).st_size, media_type, name, tag, digest)
+    return opened(os.fdopen(open_plain_file(path), "rb"), media_type, name, tag, digest)
+
+
+def opened(file: BinaryIO, media_type: str, name: str, tag: str, digest: str | None) -> Download:
+    """Return a download of an open file."""
+    return Download(file, file.seek(0, os.SEEK_END), media_type, name, tag, digest)
 
 
 def send_file(request: Request, download: Download) -> Response:
@@ -63,7 +71,20 @@ def send_file(request: Request, download: Download) -> Response:
         headers.pop("Content-Digest", None)
     headers["Content-Length"] = str(end - first)
     body = _chunks(download.file, first, end)
-    return StreamingResponse(body, 200 if part is None else 206, headers, media_type=download.media_type)
+    # Before the head is sent, so that an error is the answer; the body of a response to HEAD is not read.
+    begun = [] if request.scope.get("head") else [*islice(body, 1)]
+    return FileAnswer(chain(begun, body), 200 if part is None else 206, headers, media_type=download.media_type)
+
+
+class FileAnswer(StreamingResponse):
+    """Sends a file; the connection is cut where that cannot be read to the end, so that the client notices."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        except ApiError as error:
+            _logger.warning("a download was cut: %s", error.detail)
 
 
 REDIRECT: dict[int | str, dict[str, Any]] = {

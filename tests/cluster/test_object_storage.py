@@ -1,6 +1,7 @@
 """A whole server whose datasets and checkpoints are in S3: what it stores, what it waits for, what it refuses."""
 
 import hashlib
+import io
 import os
 import shutil
 import signal
@@ -15,7 +16,7 @@ import pytest
 
 from adjoint_client import Client
 from app.store.objects.address import read_address
-from app.store.objects.client import ObjectClient
+from app.store.objects.client import PART_BYTES, SMALL_BYTES, ObjectClient
 from app.store.objects.identity import ORPHANS
 from app.store.objects.keys import list_blobs, object_key
 from tests.app.test_storage import FIT, ROWS, created
@@ -106,7 +107,13 @@ def test_a_killed_server_without_copies_comes_to_the_bits_of_one_with_a_folder(
 
 
 @pytest.mark.parametrize(
-    "outage", [Relay.refuse, Relay.hold, Relay.trickle, Relay.tear], ids=["refused", "silent", "slow", "torn"]
+    "outage",
+    [
+        pytest.param(Relay.refuse, id="refused"),
+        pytest.param(Relay.hold, id="silent"),
+        pytest.param(Relay.tear, id="torn"),
+        pytest.param(Relay.trickle, id="slow", marks=pytest.mark.rare),  # it waits for time limits, for half a minute
+    ],
 )
 def test_a_fit_waits_while_the_storage_is_away_and_goes_on_by_itself(
     start_server: StartServer, blob_url: str, relay: Relay, outage: Callable[[Relay], None]
@@ -174,6 +181,36 @@ def test_a_damaged_copy_is_fetched_again_and_a_damaged_object_is_named(
         client.put(entry.key, bytes(entry.size))
     answer = http.get(f"/v1/datasets/{dataset['id']}/rows")
     assert (answer.status_code, answer.json()["code"]) == (409, "dataset_corrupt")
+
+
+def test_downloads_without_a_copy_come_from_the_bucket_and_end_early_if_it_is_damaged(
+    start_server: StartServer, tmp_path: Path, blob_url: str, client: ObjectClient
+) -> None:
+    server = start_server(blob_url=blob_url, environment=CREDENTIALS)
+    content = b"x,y\n" + b"".join(b"%d,%d\n" % (row, 3 * row) for row in range(700_000))
+    assert len(content) > SMALL_BYTES + PART_BYTES  # three parts
+    csv = {"Content-Type": "text/csv"}
+    dataset = created(server.http.post("/v1/datasets", content=content, headers=csv))
+    place, key = f"/v1/datasets/{dataset['id']}/content", object_key(dataset["digest"])
+    copies = tmp_path / "data" / "cache" / "sha256"
+    shutil.rmtree(copies)
+    copies.mkdir()
+    part = server.http.get(place, headers={"Range": "bytes=5000000-5000009"})
+    assert (part.status_code, part.content) == (206, content[5_000_000:5_000_010])
+    assert server.http.head(place).headers["Content-Length"] == str(len(content))
+    assert server.http.get(place).content == content
+    assert not [*copies.glob("*/*")]
+
+    client.put_file(key, io.BytesIO(content[:-1] + b" "), len(content))
+    with server.http.stream("GET", place) as answer:
+        received: list[bytes] = []
+        with pytest.raises(httpx.RemoteProtocolError):
+            received.extend(answer.iter_raw())
+    assert content.startswith(b"".join(received))
+    assert sum(map(len, received)) >= SMALL_BYTES
+    refused = server.http.get(place)
+    assert (refused.status_code, refused.json()["code"]) == (409, "dataset_corrupt")
+    assert server.tracebacks() == []
 
 
 def adjoint(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

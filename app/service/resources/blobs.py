@@ -1,10 +1,12 @@
 """Blobs in use: opening them with an integrity check, and deleting those that nothing refers to."""
 
 import logging
+import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from app.domain.errors import (
     ApiError,
@@ -16,6 +18,7 @@ from app.domain.errors import (
     NotFound,
 )
 from app.domain.records import CheckpointRecord, Column, DatasetRecord, GradientRecord
+from app.store.blobs.plain_files import open_plain_file
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store
 
@@ -126,6 +129,18 @@ class Integrity:
         return self._opened(
             gradient.digest, gradient.corrupt, GradientCorrupt, what, "restore the file from a backup", None
         )
+
+    def open_checkpoint(self, checkpoint: CheckpointRecord) -> BinaryIO:
+        """Open the file of a checkpoint for a download; Corrupt as for `checkpoint`, or from reading its last bytes."""
+        return self._streamed(checkpoint.digest, checkpoint.corrupt, lambda: self.checkpoint(checkpoint))
+
+    def open_upload(self, dataset: DatasetRecord) -> BinaryIO:
+        """Open the file of the bytes that a dataset came as, likewise."""
+        return self._streamed(dataset.digest, dataset.corrupt, lambda: self.upload(dataset))
+
+    def _streamed(self, blob: str, marked: bool, verify: Callable[[], Path]) -> BinaryIO:
+        streamed = None if marked else self._blobs.stream(blob, verify)
+        return os.fdopen(open_plain_file(verify()), "rb") if streamed is None else streamed
 
     def signed_url(self, digest: str, *, marked: bool) -> str | None:
         """Return a URL from which anyone reads a blob for a while; None if there are none, or it may be damaged."""

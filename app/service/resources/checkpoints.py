@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,6 +198,11 @@ class Checkpoints:
         """Return the checkpoint and a URL of its file, None if the server sends it itself."""
         checkpoint = self.get(checkpoint_id)
         return checkpoint, self._integrity.signed_url(checkpoint.digest, marked=checkpoint.corrupt)
+
+    def open(self, checkpoint_id: str) -> tuple[CheckpointRecord, BinaryIO]:
+        """Return the checkpoint and its file, open for a download (see `Integrity.open_checkpoint`)."""
+        checkpoint = self.get(checkpoint_id)
+        return checkpoint, self._integrity.open_checkpoint(checkpoint)
 
     def file(self, checkpoint_id: str) -> tuple[CheckpointRecord, Path]:
         """Return the checkpoint and its file; Corrupt if that is damaged."""

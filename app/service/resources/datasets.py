@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,10 +311,10 @@ class Datasets:
         dataset = self.get(dataset_id)
         return dataset, self._integrity.signed_url(dataset.digest, marked=dataset.corrupt)
 
-    def file(self, dataset_id: str) -> tuple[DatasetRecord, Path]:
-        """Return the dataset and the file of the bytes as they came; Corrupt if that is damaged."""
+    def open(self, dataset_id: str) -> tuple[DatasetRecord, BinaryIO]:
+        """Return the dataset and the bytes as they came, open for a download (see `Integrity.open_upload`)."""
         dataset = self.get(dataset_id)
-        return dataset, self._integrity.upload(dataset)
+        return dataset, self._integrity.open_upload(dataset)
 
     def rows(self, dataset_id: str, offset: int, limit: int) -> tuple[int, "dict[str, NDArray[Any]]"]:
         """Return how many rows the dataset has, and of each column those from `offset` on, at most `limit`.

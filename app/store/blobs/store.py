@@ -193,6 +193,14 @@ class BlobStore(ABC):
     def open(self, digest: str) -> BinaryIO:
         """Open the blob for reading; the caller closes it."""
 
+    def stream(self, digest: str, on_damage: Callable[[], object]) -> BinaryIO | None:  # noqa: ARG002 (it is here)
+        """Open a blob that is not on this machine, without a copy of it; None if `verified_path` need fetch nothing.
+
+        Whoever reads it from begin to end gets its bytes, or an error instead of the last ones: `on_damage` is called
+        if the blob is missing or damaged, and raises it. Ranges of it are not compared with its digest.
+        """
+        return None
+
     @abstractmethod
     def local_path(self, digest: str) -> Path:
         """Return where a process of this machine finds the blob's bytes, for reading or mapping only."""

@@ -1,8 +1,11 @@
 """Objects as files: read in parts, without a copy on the disk."""
 
+import hashlib
 import io
+from collections.abc import Callable
 
-from app.store.objects.client import PART_BYTES, ObjectClient
+from app.domain.errors import NotFound, StorageUnavailable
+from app.store.objects.client import PART_BYTES, SMALL_BYTES, ObjectClient
 
 
 class ObjectReader(io.RawIOBase):
@@ -42,11 +45,50 @@ class ObjectReader(io.RawIOBase):
         if self._position >= self._size or not len(view):
             return 0
         if not self._first <= self._position < self._first + len(self._part):
-            end = min(self._position + PART_BYTES, self._size)
-            self._part = self._client.get_range(self._key, self._position, end)
+            self._part = self._read_part(self._position)
             self._first = self._position
         begin = self._position - self._first
         taken = self._part[begin : begin + len(view)]
         view[: len(taken)] = taken
         self._position += len(taken)
         return len(taken)
+
+    def _read_part(self, first: int) -> bytes:
+        """Return the bytes from `first` on: few of them at a place that was jumped to, since no more may be needed."""
+        goes_on = first > 0 and first == self._first + len(self._part)
+        end = min(first + (PART_BYTES if goes_on else SMALL_BYTES), self._size)
+        return self._client.get_range(self._key, first, end)
+
+
+class CheckedObjectReader(ObjectReader):
+    """An object whose bytes are compared with its digest as they are read, if that is from its begin to its end.
+
+    The last part is not given out if they differ. What is read of it otherwise is not checked.
+    """
+
+    def __init__(self, client: ObjectClient, key: str, size: int, digest: str, on_damage: Callable[[], object]) -> None:
+        """`on_damage` is called where the object is missing or has other bytes; it raises what the reader is to raise.
+
+        If it does not, the object is whole when it is read again: StorageUnavailable.
+        """
+        super().__init__(client, key, size)
+        self._digest = digest
+        self._on_damage = on_damage
+        self._found = hashlib.sha256()
+        self._checked = 0
+
+    def _read_part(self, first: int) -> bytes:
+        try:
+            part = super()._read_part(first)
+        except NotFound:
+            raise self._damage() from None
+        if first == self._checked:
+            self._found.update(part)
+            self._checked += len(part)
+            if self._checked == self._size and self._found.hexdigest() != self._digest:
+                raise self._damage()
+        return part
+
+    def _damage(self) -> StorageUnavailable:
+        self._on_damage()
+        return StorageUnavailable(f"the storage gave other bytes of {self._key} than it holds; try again")

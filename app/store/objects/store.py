@@ -25,7 +25,7 @@ from app.store.objects.client import ObjectClient
 from app.store.objects.deletions import Deletions
 from app.store.objects.identity import is_owned
 from app.store.objects.keys import digest_of, list_blobs, object_key
-from app.store.objects.reader import ObjectReader
+from app.store.objects.reader import CheckedObjectReader, ObjectReader
 from app.store.objects.writer import ObjectBlobWriter
 
 TRANSFERS = 4
@@ -165,6 +165,17 @@ class ObjectBlobStore(BlobStore):
         if copy is not None:
             return os.fdopen(open_plain_file(copy), "rb")
         reader = ObjectReader(self._client, object_key(digest), self.size(digest))
+        return cast(BinaryIO, io.BufferedReader(reader, CHUNK_BYTES))
+
+    def stream(self, digest: str, on_damage: Callable[[], object]) -> BinaryIO | None:
+        """Open an object of which there is no copy; see `BlobStore.stream`."""
+        if self._cache.find(digest) is not None or self._known_damage(digest) is not None:
+            return None
+        try:
+            size = self.size(digest)
+        except NotFound:
+            return None  # `verified_path` says what is wrong
+        reader = CheckedObjectReader(self._client, object_key(digest), size, digest, on_damage)
         return cast(BinaryIO, io.BufferedReader(reader, CHUNK_BYTES))
 
     def local_path(self, digest: str) -> Path:
