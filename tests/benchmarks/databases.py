@@ -37,6 +37,13 @@ REQUEST: dict[str, Any] = {
 }
 
 
+EVENT_BYTES = {
+    "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
+    "postgresql": "SELECT pg_total_relation_size('events')",
+}
+"""The bytes of the event log with its indexes; in SQLite those of the whole file."""
+
+
 def measure_store(store: Store, server_seconds: Callable[[], float]) -> dict[str, float]:
     """Return what the store itself does; `server_seconds` returns the CPU time that its database server has used."""
     for first in range(0, QUEUED, ADDED_AT_ONCE):
@@ -44,17 +51,27 @@ def measure_store(store: Store, server_seconds: Callable[[], float]) -> dict[str
             for number in range(first, first + ADDED_AT_ONCE):
                 work.fits.add(fit_record(f"fit_{number:06}", share=f"{number % 4}", created_at=datetime.now(UTC)))
     found = {f"claims/s, {threads} threads": claims_per_second(store, threads) for threads in (1, 8, 64)}
+    empty, stored = event_bytes(store), 0
     for fits in (1, 8, 16):
         before = time.process_time(), server_seconds()
         found[f"metric rows/s, {fits} fits"] = rows_per_second(store, fits)
         rows = fits * BATCHES * BATCH_ROWS
+        stored += rows
         found[f"  its CPU us/row, {fits} fits"] = (time.process_time() - before[0]) / rows * 1e6
         found[f"  server's CPU us/row, {fits} fits"] = (server_seconds() - before[1]) / rows * 1e6
+    found["bytes of a metric row"] = (event_bytes(store) - empty) / stored
     with store.begin() as work:
         work.fits.add(fit_record("fit_rows", state=FitState.RUNNING, created_at=datetime.now(UTC)))
     found["read a fit, ms"] = milliseconds(lambda: read(store), 200)
     found["change a fit, ms"] = milliseconds(lambda: change(store), 100)
     return found
+
+
+def event_bytes(store: Store) -> int:
+    """Return the bytes of the event log on the disk."""
+    with store.read() as work:
+        connection = work.events._connection
+        return int(connection.exec_driver_sql(EVENT_BYTES[connection.dialect.name]).scalar_one())
 
 
 def server_seconds(database: PostgresServer) -> float:

@@ -21,7 +21,10 @@ import psycopg
 
 from app.store.postgres import election
 from app.store.postgres.database import PostgresDatabase, PostgresOptions
-from app.store.postgres.election import LEASE_SECONDS, Election
+from app.store.postgres.election import BEAT_SECONDS, LEASE_SECONDS, LOCK_SECONDS, LOCK_TRIES, Election
+
+TAKE_OVER_SECONDS = 5.0
+"""After so long without the heartbeat of a leader another one leads, as far as that depends on no machine."""
 
 
 @dataclass
@@ -138,6 +141,17 @@ def test_a_leader_whose_heartbeat_stays_away_is_replaced(stand: Stand, time: Tim
     first.lose_connection()
     assert first.beat() is None
     assert (first.changes, second.changes) == ([1, None], [2])
+
+
+def test_a_leader_that_dies_is_replaced_within_five_seconds(stand: Stand, time: Time) -> None:
+    first, second = stand("srv_a"), stand("srv_b")
+    assert [first.beat(), second.election.beat()] == [1, BEAT_SECONDS]
+    assert first.beat() == 1  # the last one, which the other finds as late as it can
+    died = time.now
+    time.now += BEAT_SECONDS
+    while (pause := second.election.beat()) and second.election.epoch is None:
+        time.now += pause
+    assert LEASE_SECONDS <= time.now - died <= TAKE_OVER_SECONDS - LOCK_TRIES * LOCK_SECONDS
 
 
 def test_a_lease_is_measured_while_connected_only(stand: Stand, time: Time) -> None:
