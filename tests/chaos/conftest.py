@@ -11,7 +11,7 @@ import pytest
 
 from tests.chaos import invariants
 from tests.chaos.driver import Driver
-from tests.chaos.places import IS_CLUSTER, MISSING, make_place
+from tests.chaos.places import HAS_RAY, IS_CLUSTER, MISSING, make_place
 from tests.support.server import ROOT, ServerProcess, StartServer, serving
 
 
@@ -78,7 +78,7 @@ MakeDriver = Callable[..., Driver]
 
 def pytest_report_header() -> str:
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-    where = "PostgreSQL, S3 and two servers" if IS_CLUSTER else "SQLite and one server"
+    where = f"PostgreSQL, S3{', Ray' if HAS_RAY else ''} and two servers" if IS_CLUSTER else "SQLite and one server"
     return f"chaos: {size()}, {where}, {SEED_VARIABLE}={_seed()}, commit {commit.stdout.strip() or 'unknown'}"
 
 
@@ -120,8 +120,9 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         return
     place = make_place(tmp_path_factory.mktemp("servers"))
     with ExitStack() as running:
-        servers = [running.enter_context(serving(data_dir, **place.settings)) for data_dir in place.data_dirs]
-        yield servers[0]
+        for data_dir in place.data_dirs:
+            started = running.enter_context(serving(data_dir, environment=place.environment, **place.settings))
+        yield started
 
 
 @pytest.fixture
@@ -130,9 +131,14 @@ def start_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sta
     if not IS_CLUSTER:
         yield request.getfixturevalue("start_server")
         return
-    settings = make_place(tmp_path).settings
+    place = make_place(tmp_path)
     with ExitStack() as running:
-        yield lambda data_dir=tmp_path / "data", **own: running.enter_context(serving(data_dir, **settings, **own))
+
+        def start(data_dir: Path = tmp_path / "data", **settings: Any) -> ServerProcess:
+            own = {**place.settings, **settings}
+            return running.enter_context(serving(data_dir, environment=place.environment, **own))
+
+        yield start
 
 
 @pytest.fixture

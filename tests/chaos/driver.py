@@ -14,9 +14,8 @@ from typing import Any
 import httpx
 
 from tests.chaos import processes
-from tests.chaos.places import make_place
+from tests.chaos.places import HAS_RAY, make_place
 from tests.extent import FULL
-from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess, serving
 
@@ -96,10 +95,9 @@ class Driver:
         self.read: dict[str, list[dict[str, Any]]] = {}
         self.wanted: dict[str, Request] = {}
         self.starts = 0
-        self.gate = Gate(folder / "gate")
-        environment = {VARIABLE: str(self.gate.path)}
+        self.gate = self.place.gate
         at_once = {} if FULL else {"retry_seconds": 0.1}  # fits that lost a process need not wait as long
-        defaults = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": environment}
+        defaults = {"workers": 3, "metrics_flush_seconds": 0.05, "environment": self.place.environment}
         self._settings = {**defaults, **at_once, **settings, **self.place.settings}
         self._running: dict[Path, tuple[ServerProcess, ExitStack]] = {}
         self._turns = itertools.count()
@@ -211,17 +209,25 @@ class Driver:
 
     def workers(self) -> list[int]:
         """Return the pids of the processes that fit."""
+        if HAS_RAY:
+            return [pid for pid, _ in self._listed()]
         return [pid for server in self.servers for pid in processes.workers(server.process.pid)]
 
     def worker_of(self, fit_id: str) -> int:
         """Wait until a process works on the fit, and return its pid."""
+        found: list[int] = []
 
-        def pids() -> list[int]:
-            listed = [server.http.get("/v1/system").json()["workers"] for server in self.servers]
-            return [worker["pid"] for workers in listed for worker in workers if worker["fit"] == fit_id]
+        def is_found() -> bool:
+            found[:] = [pid for pid, fit in self._listed() if fit == fit_id]
+            return bool(found)
 
-        self.until(lambda: bool(pids()), f"no process works on {fit_id}")
-        return pids()[0]
+        self.until(is_found, f"no process works on {fit_id}")
+        return found[0]
+
+    def _listed(self) -> list[tuple[int, str]]:
+        """Return the pids of the processes that the servers list, and their fits."""
+        listed = [server.http.get("/v1/system").json()["workers"] for server in self.servers]
+        return [(worker["pid"], worker["fit"]) for workers in listed for worker in workers if worker["fit"]]
 
     def submit(self, key: str, request: Request) -> str:
         """Post a fit until it is acknowledged, and return its id; ServerGone if the server dies on the way."""

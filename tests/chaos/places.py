@@ -1,6 +1,7 @@
 """Where the servers of a driver keep what they store: one has SQLite and a folder, two share PostgreSQL and S3.
 
-CHAOS_CLUSTER=1 chooses the latter for all tests of this folder that are not about SQLite or the local disk.
+CHAOS_CLUSTER=1 chooses the latter for all tests of this folder that are not about SQLite or the local disk, and
+CHAOS_CLUSTER=ray has fits and sessions run on a Ray cluster besides.
 """
 
 import atexit
@@ -15,15 +16,32 @@ from typing import Any, Protocol
 
 from app.domain.clock import SystemClock
 from app.store.unit_of_work import Store
-from tests.support import backends, postgres, seaweed
+from tests.support import backends, postgres, ray_cluster, seaweed
+from tests.support.gate import VARIABLE, Gate
 
-IS_CLUSTER = os.environ.get("CHAOS_CLUSTER") == "1"
+_CLUSTER = os.environ.get("CHAOS_CLUSTER", "")
+IS_CLUSTER = _CLUSTER in ("1", "ray")
 """Whether servers run on a cluster configuration."""
 
-MISSING = seaweed.MISSING or ("" if postgres.AVAILABLE else postgres.MISSING)
+HAS_RAY = _CLUSTER == "ray"
+"""Whether fits and sessions run on a Ray cluster."""
+
+MISSING = "; ".join(
+    filter(
+        None,
+        (
+            seaweed.MISSING,
+            "" if postgres.AVAILABLE else postgres.MISSING,
+            ray_cluster.MISSING if HAS_RAY else "",
+        ),
+    )
+)
 """Why there can be no such configuration, empty if there can."""
 
 SECRET = "the-secret-of-these-servers"
+RAY_CPUS = 8
+"""Of the one node that runs fits."""
+
 WORKING_FOLDERS = frozenset({"staging", "scratch", "tmp"})
 """The names of folders that are empty while nothing is being written."""
 
@@ -35,6 +53,8 @@ class Place(Protocol):
 
     data_dirs: Sequence[Path]
     settings: Mapping[str, Any]
+    environment: Mapping[str, str]
+    gate: Gate
 
     def digests(self) -> set[str]:
         """Return the digests of all stored blobs."""
@@ -56,6 +76,8 @@ class LocalPlace:
         """Keep it in `folder`."""
         self.data_dirs: Sequence[Path] = (folder / "data",)
         self.settings: Mapping[str, Any] = MappingProxyType({})
+        self.gate = Gate(folder / "gate")
+        self.environment: Mapping[str, str] = MappingProxyType({VARIABLE: str(self.gate.path)})
 
     def digests(self) -> set[str]:
         return {path.name for path in self._blobs.glob("*/*")}
@@ -91,6 +113,10 @@ class ClusterPlace:
         self.settings: Mapping[str, Any] = MappingProxyType(
             {"database_url": self._database_url, "blob_url": blob_url, "cluster_secret": SECRET}
         )
+        self.gate = _ray().gate if HAS_RAY else Gate(folder / "gate")
+        of_ray = _ray().environment if HAS_RAY else {}
+        self.environment: Mapping[str, str] = MappingProxyType({VARIABLE: str(self.gate.path), **of_ray})
+        self._copies = (*self.data_dirs, *((_ray().folder / "node",) if HAS_RAY else ()))
         self._client = ObjectClient(read_address(blob_url))
 
     def store(self) -> AbstractContextManager[Store]:
@@ -118,7 +144,7 @@ class ClusterPlace:
         from app.store.objects.keys import object_key
 
         self._client.put(object_key(digest), content)
-        for folder in self.data_dirs:
+        for folder in self._copies:
             for copy in folder.rglob(digest):
                 copy.unlink()
 
@@ -130,8 +156,12 @@ def make_place(folder: Path, servers: int = 2) -> Place:
 
 def unfinished_files(place: Place) -> list[Path]:
     """Return the files that the servers have begun to write."""
-    found = [path for folder in place.data_dirs for path in folder.rglob("*") if path.is_file()]
-    return [path for path in found if WORKING_FOLDERS & {*path.parts}]
+    return [
+        path
+        for folder in place.data_dirs
+        for path in folder.rglob("*")
+        if path.is_file() and WORKING_FOLDERS & {*path.relative_to(folder).parts}
+    ]
 
 
 @cache
@@ -148,3 +178,12 @@ def _storage() -> seaweed.SeaweedServer:
     """Start the one S3 server of this process, whose credentials all have that it starts."""
     os.environ.update(seaweed.CREDENTIALS)
     return _until_exit().enter_context(seaweed.seaweed_server())
+
+
+@cache
+def _ray() -> ray_cluster.RayCluster:
+    """Start the one Ray cluster of this process, with a node for fits; all fits heed its gate."""
+    _storage()
+    cluster = _until_exit().enter_context(ray_cluster.ray_cluster(seaweed.CREDENTIALS))
+    cluster.add_node(RAY_CPUS)
+    return cluster

@@ -12,6 +12,7 @@ import httpx
 from tests.chaos import invariants, processes
 from tests.chaos.conftest import MakeDriver
 from tests.chaos.driver import Driver
+from tests.chaos.places import HAS_RAY
 from tests.chaos.workload import CHECKPOINT_EVERY, fit_request
 from tests.extent import FULL
 from tests.support.patience import PATIENCE
@@ -79,5 +80,8 @@ def test_a_drained_server_stops_soon_and_its_fits_go_on(make_driver: MakeDriver,
     driver.until_terminal()
     reported = invariants.all_hold(driver, tmp_path)
     for key in fits:
+        if HAS_RAY:  # where fits go on without a server
+            assert reported[key].outcomes == ["succeeded"]
+            continue
         assert "drained" in reported[key].outcomes
         assert not {"killed", "stopped"} & {*reported[key].outcomes}
