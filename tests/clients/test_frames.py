@@ -74,27 +74,21 @@ def test_columns_become_arrays():
         frame_arrays([1, 2])
 
 
-def test_metric_rows_are_data_frames(monkeypatch):
-    for name, method in (("pandas", ROWS.to_pandas), ("polars", ROWS.to_polars)):
-        monkeypatch.setitem(sys.modules, name, types.SimpleNamespace(DataFrame=dict))
-        found = method()
-        assert (found["step"], found["split"]) == ([1, 2, 2], ["train", "train", "validation"])
-        assert found["loss"] == [4.0, 2.0, 3.0]
-        assert np.isnan(found["lr"][2])
+@pytest.mark.parametrize("package", ["pandas", "polars", "matplotlib"])
+def test_a_package_that_is_not_installed_is_named(package, monkeypatch):
+    """What they do with the real packages shows tests/cluster/test_data_frames.py."""
+    method = {"pandas": ROWS.to_pandas, "polars": ROWS.to_polars, "matplotlib": ROWS.plot}[package]
+    for name in (package, f"{package}.pyplot"):
         monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(ImportError, match=f"needs {name}; install it with: pip install {name}"):
-            method()
+    with pytest.raises(ImportError, match=f"needs {package}; install it with: pip install {package}"):
+        method()
 
 
-def test_metrics_are_drawn():
-    pytest.importorskip("matplotlib").use("agg")
-    axes = ROWS.plot()
-    assert [(line.get_label(), list(line.get_ydata())) for line in axes.lines] == [
-        ("loss", [4.0, 2.0]),
-        ("val_loss", [3.0]),
-    ]
-    with pytest.raises(ValueError, match="no metric row has a value 'los'; there are: loss, lr"):
-        ROWS.plot("los")
+def test_columns_of_metric_rows_have_nan_where_a_row_lacks_the_value():
+    found = ROWS.columns()
+    assert (found["step"], found["split"]) == ([1, 2, 2], ["train", "train", "validation"])
+    assert found["loss"] == [4.0, 2.0, 3.0]
+    assert np.isnan(found["lr"][2])
 
 
 def test_a_fit_is_a_card_with_a_curve(client, line):
