@@ -42,7 +42,7 @@ test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of tes
 	$(PYTEST) -n 4 --ignore=tests/cluster
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
-test-cluster: $(VENV)/test.stamp ## run the tests of servers beside this one (S3, Ray), which are large to install
+test-cluster: $(VENV)/test.stamp ## run the tests of what is large to install: servers beside this one (S3, Ray), data frames
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
 	$(PYTEST) -rs tests/cluster
 

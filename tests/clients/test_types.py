@@ -1,5 +1,6 @@
-"""What a type checker says of calls of the client: it takes the right ones and refuses the wrong ones."""
+"""What type checkers say of calls of the client: they take the right ones and refuse the wrong ones."""
 
+import json
 import os
 import re
 import subprocess
@@ -41,24 +42,48 @@ request = {"graph": "graph_1", "epochs": "3"}  # refused: typeddict-item
 """
 
 
-@pytest.mark.slow
-def test_a_type_checker_refuses_wrong_calls_and_takes_right_ones(tmp_path):
-    pytest.importorskip("mypy")
+EXPECTED = {
+    number: line.partition("# refused: ")[2]
+    for number, line in enumerate(CALLS.splitlines(), 1)
+    if "# refused: " in line
+}
+"""The rule that mypy names, by line."""
+
+RULES = {
+    "call-arg": "reportCallIssue",
+    "arg-type": "reportArgumentType",
+    "attr-defined": "reportAttributeAccessIssue",
+    "typeddict-item": "reportAssignmentType",
+}
+"""What pyright calls them."""
+
+
+@pytest.fixture
+def calls(tmp_path):
     file = tmp_path / "calls.py"
     file.write_text(CALLS)
+    return file
+
+
+@pytest.mark.slow
+def test_mypy_refuses_wrong_calls_and_takes_right_ones(calls):
+    pytest.importorskip("mypy")
     options = ["--cache-dir", str(CACHE), "--config-file", "", "--show-error-codes"]
-    command = [sys.executable, "-m", "mypy", *options, str(file)]
+    command = [sys.executable, "-m", "mypy", *options, str(calls)]
     environment = {**os.environ, "MYPYPATH": str(CLIENT)}
     lines = subprocess.run(command, capture_output=True, text=True, check=False, env=environment).stdout.splitlines()
-    found = {
-        int(match[1]): match[2]
-        for line in lines
-        if (match := re.search(r"calls\.py:(\d+): error: .*\[([\w-]+)\]$", line))
+    matches = [re.search(r"calls\.py:(\d+): error: .*\[([\w-]+)\]$", line) for line in lines]
+    assert {int(match[1]): match[2] for match in matches if match} == EXPECTED, lines
+
+
+@pytest.mark.slow
+def test_pyright_refuses_wrong_calls_and_takes_right_ones(calls):
+    pytest.importorskip("basedpyright")
+    settings = {"typeCheckingMode": "standard", "extraPaths": [str(CLIENT)]}
+    (calls.parent / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, "calls.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=calls.parent)
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    assert {each["range"]["start"]["line"] + 1: each["rule"] for each in found} == {
+        number: RULES[rule] for number, rule in EXPECTED.items()
     }
-    expected = {
-        number: line.partition("# refused: ")[2]
-        for number, line in enumerate(CALLS.splitlines(), 1)
-        if "# refused: " in line
-    }
-    assert found.keys() == expected.keys(), lines
-    assert found == expected
