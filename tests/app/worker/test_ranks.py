@@ -59,7 +59,7 @@ def play(scene, collective):
         collective.allreduce_(buffer)
     threading.Event().wait()
 
-def serve(channel, line):
+def serve(channel, line, kernels):
     scene = channel.recv(100).decode()
     def follow(collective):
         collective.gather(str(os.getpid()).encode())
