@@ -129,6 +129,14 @@ def test_pods_give_ray_their_address():
         assert next(iter(variables)) == "POD_IP"  # others refer to it
 
 
+def test_a_new_image_reaches_the_nodes_which_new_servers_wait_for():
+    manifests = rendered("default.yaml")
+    cluster, servers = manifests["RayCluster"]["spec"], manifests["Deployment"]["spec"]
+    assert cluster["upgradeStrategy"] == {"type": "Recreate"}
+    pods = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"], servers]
+    assert len({pod["template"]["spec"]["containers"][0]["image"] for pod in pods}) == 1
+
+
 @pytest.mark.parametrize(
     ("values", "secret", "expected"),
     [
