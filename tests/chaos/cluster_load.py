@@ -13,6 +13,7 @@ import numpy as np
 from tests.chaos import invariants
 from tests.chaos.driver import Observed, read_events
 from tests.chaos.workload import fit_request
+from tests.support.patience import LONGEST_WAIT
 
 STEPS = 400
 MORE = 100
@@ -194,7 +195,7 @@ def read(client: Asking, path: str, **params: Any) -> Any:
 def observe(client: Asking, fit: dict[str, Any]) -> Observed:
     """Return what is reported of a fit, without its checkpoints."""
     path = f"/v1/fits/{fit['id']}"
-    journal = client.ask("GET", f"{path}/events", params={"timeout": 1}).text
+    journal = client.ask("GET", f"{path}/events", params={"timeout": LONGEST_WAIT}).text
     rows = read(client, f"{path}/metrics", limit=PAGE)["data"]
     return Observed(fit, rows, [*read_events(journal)], [], {})
 

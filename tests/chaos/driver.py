@@ -16,7 +16,7 @@ import httpx
 from tests.chaos import processes
 from tests.chaos.places import HAS_RAY, make_place
 from tests.extent import FULL
-from tests.support.patience import PATIENCE
+from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import ServerProcess, serving
 
 POLL_SECONDS = 0.05
@@ -333,7 +333,9 @@ class Driver:
         return Observed(
             fit=self.fit(fit_id),
             rows=self.asked(f"/v1/fits/{fit_id}/metrics", limit=PAGE)["data"],
-            events=[*read_events(self.answered("GET", f"/v1/fits/{fit_id}/events", params={"timeout": 1}).text)],
+            events=[
+                *read_events(self.answered("GET", f"/v1/fits/{fit_id}/events", params={"timeout": LONGEST_WAIT}).text)
+            ],
             checkpoints=checkpoints,
             contents={each["id"]: self.answered("GET", each["links"]["content"]).content for each in checkpoints},
         )
