@@ -68,6 +68,8 @@ def _tile(
         (emit.at(target, (step, row), (emit.word(vector_bytes()), vector)), masks[vector])
         for row, vector in product(range(rows), range(vectors))
     ]
+    for place, _ in places:
+        emit.prefetch(place)
     left_rows = [emit.at(left, (left_row, row)) for row in range(rows)]
 
     def add(index: Any, sums: list[Any]) -> list[Any]:

@@ -1,6 +1,7 @@
-"""Products by a transposed matrix, such as those of linear layers: the operand with fewer rows is packed transposed.
+"""Products whose left operand is read where it lies: the right one is packed, a panel of all its depth at a time.
 
-The other one is read where it lies. BLAS transposes and packs both, which costs it a fifth to a half of the time.
+A tile of the result stays in the first-level cache until it is complete. By a transposed matrix, as in linear layers,
+the operand with fewer rows is packed. BLAS packs both operands, which costs it a tenth to a half of the time.
 """
 
 from __future__ import annotations
@@ -12,14 +13,18 @@ import numpy as np
 
 from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.matrix_tiles import product_tile, transpose
+from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
 from engine.execution.native.kernel import itemsize, kernel, real
+from engine.execution.native.kernels.blocked_product import SMALL
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 DEPTH = 256
 """Number of products that are summed in registers before their sum is added to the result."""
 PANEL_BYTES = 2**19
 """Largest panel: it stays in the second-level cache while it is multiplied by all rows."""
+PLAIN_PANEL_BYTES = 2**21
+"""Largest panel of a matrix that is not transposed: BLAS and products by blocks are slower by a sixth even here."""
 READ_BYTES, FEW_ROWS = 2**22, 64
 """An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once.
 
@@ -31,11 +36,11 @@ LEAST = (8, 32, 32)
 
 @kernel
 def packed_product(a: Any) -> None:
-    """C = A B^T, or its transpose.
+    """C = A op(B), or its transpose.
 
-    Words: rows of A, rows of B, depth; A, the bytes from row to row; B, the bytes from row to row; C, the bytes from
-    row to row, and whether the transpose is written; bytes of a register, maximum rows of a tile; scratch for a panel
-    and for some rows of the transpose.
+    Words: rows and columns of the product, depth; A, the bytes from row to row; B, the bytes from row to row; C, the
+    bytes from row to row, and whether the transpose is written; bytes of a register, maximum rows of a tile; scratch
+    for a panel and for some rows of the transpose; is B transposed.
     """
     rows, columns, depth = a[0], a[1], a[2]
     register, lanes = a[10], a[10] // itemsize
@@ -45,9 +50,12 @@ def packed_product(a: Any) -> None:
         left = (columns - start + lanes - 1) // lanes
         vectors = 2 if left == 4 else min(left, 3)
         count = min(vectors * lanes, columns - start)
-        for v in range(vectors):
-            source, taken = a[5] + (start + v * lanes) * a[6], min(lanes, count - v * lanes)
-            transpose(panel + v * register, vectors * register, source, a[6], taken, depth, real(0))
+        if a[14]:
+            for v in range(vectors):
+                source, taken = a[5] + (start + v * lanes) * a[6], min(lanes, count - v * lanes)
+                transpose(panel + v * register, vectors * register, source, a[6], taken, depth, real(0))
+        else:
+            pack_rows(vectors, panel, a[5] + start * itemsize, a[6], depth, count, real(0))
         row, waiting = 0, 0
         while row < rows:
             height = a[11]
@@ -70,20 +78,25 @@ def packed_product(a: Any) -> None:
         start += count
 
 
-def by_transposed(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
-    """Return the call for a product, given its words, if only its second operand is transposed and it is worth it."""
+def by_panels(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
+    """Return the call for a product, given its words, if its first operand is not transposed and it is worth it."""
     ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
     assert isinstance(lda, int) and isinstance(ldb, int) and isinstance(ldc, int)  # noqa: PT018
     size, register = dtype.itemsize, vector_bytes()
     panel = k * VECTORS * register
-    if ta or not tb or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)):
+    if ta or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)):
         return None
-    large = registers() == 16 or max(m, n) * k * size > READ_BYTES
-    if panel > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
+    turned = bool(tb) and m < n
+    if tb:
+        large = registers() == 16 or max(m, n) * k * size > READ_BYTES
+        if panel > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
+            return None
+    elif register != 64 or m * n * k <= SMALL or m * k * size > READ_BYTES or panel > PLAIN_PANEL_BYTES:
         return None
     operands = ((m, a, lda), (n, b, ldb))
-    (rows, read, apart), (columns, transposed, step) = operands if m >= n else operands[::-1]
-    found = (rows, columns, k, read, apart * size, transposed, step * size, c, ldc * size, m < n)
+    (rows, read, apart), (columns, packed, step) = operands[::-1] if turned else operands
+    found = (rows, columns, k, read, apart * size, packed, step * size, c, ldc * size, turned)
     held = math.prod((register // size, VECTORS, register))
-    return [Call(packed_product, dtype, (*found, register, block_rows()[0], Scratch(), Scratch(panel)), panel + held)]
+    scratch = (Scratch(), Scratch(panel))
+    return [Call(packed_product, dtype, (*found, register, block_rows()[0], *scratch, tb), panel + held)]

@@ -21,9 +21,10 @@ pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with
 
 
 @pytest.fixture(autouse=True)
-def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.kernels.blocked_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
+    monkeypatch.setattr("engine.execution.native.kernels.products.by_panels", lambda *_: None)
 
 
 def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
@@ -48,7 +49,7 @@ def multiplied(a: Array, b: Array, c: Array, run_both: RunBoth, **attrs: bool) -
 def test_products_of_any_extents_are_right(ta: bool, dtype: Any, run_both: RunBoth) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for most in [(150, 150, 3 * DEPTH)] * 4 + [(2 * ROWS_BLOCK, 510, 2 * DEPTH), (100, 1200, 2 * DEPTH)]:
-        m, n, k = (int(draw.integers(low, high)) for low, high in zip((LEAST,) * 3, most, strict=True))
+        m, n, k = (int(draw.integers(low, high)) for low, high in zip(LEAST, most, strict=True))
         a = part(draw, *((k, m) if ta else (m, k)), dtype)
         b, c = part(draw, k, n, dtype), part(draw, m, n, dtype)
         multiplied(a, b, c, run_both, transpose_a=ta)

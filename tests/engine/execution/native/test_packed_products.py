@@ -1,4 +1,4 @@
-"""Products by a transposed matrix: any extents and strides, against extended precision, and within their memory."""
+"""Products whose left operand is not packed: any extents and strides, against extended precision, in their memory."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
+from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels.packed_product import DEPTH, FEW_ROWS, LEAST, packed_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 
-ATTRS = {"transpose_a": False, "transpose_b": True}
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+
+BY = [True, pytest.param(False, marks=pytest.mark.skipif(vector_bytes() != 64, reason="only with AVX-512"))]
+"""Is the right operand transposed."""
 
 
 @pytest.fixture(autouse=True)
-def _no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.execution.native.kernels.packed_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
 
 
@@ -33,26 +37,29 @@ def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Arra
 
 @pytest.mark.law
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products_of_any_extents_are_right(dtype: Any, run_both: RunBoth) -> None:
-    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+@pytest.mark.parametrize("tb", BY)
+def test_products_of_any_extents_are_right(tb: bool, dtype: Any, run_both: RunBoth) -> None:
+    draw, attrs = np.random.default_rng(int(os.environ["LAW_SEED"])), {"transpose_a": False, "transpose_b": tb}
     limits = (100, FEW_ROWS, 3 * DEPTH)
     for _ in range(12):
         m, n, k = (int(draw.integers(least, most)) for least, most in zip(LEAST, limits, strict=True))
-        a, b, c = part(draw, m, k, dtype), part(draw, n, k, dtype), part(draw, m, n, dtype)
-        (call,) = calls_of("matrix_product", Work([a, b], [c], ATTRS)) or []
+        a, b, c = part(draw, m, k, dtype), part(draw, *((n, k) if tb else (k, n)), dtype), part(draw, m, n, dtype)
+        (call,) = calls_of("matrix_product", Work([a, b], [c], attrs)) or []
         assert call.kernel is packed_product
-        run_both("matrix_product", a, b, outputs=[c], **ATTRS)
+        run_both("matrix_product", a, b, outputs=[c], **attrs)
         # Of each sum: the rounding of DEPTH products in a row, and of the sums of these.
-        wide = a.astype(np.longdouble), b.astype(np.longdouble)
-        bound = (DEPTH + k / DEPTH + 1) * np.finfo(dtype).eps * (abs(wide[0]) @ abs(wide[1]).T)
-        assert (abs(c - wide[0] @ wide[1].T) <= bound).all(), (m, n, k)
+        left, right = (x.astype(np.longdouble) for x in (a, b.T if tb else b))
+        bound = (DEPTH + k / DEPTH + 1) * np.finfo(dtype).eps * (abs(left) @ abs(right))
+        assert (abs(c - left @ right) <= bound).all(), (m, n, k)
         c[...] = np.nan
         assert c.base is not None and np.isnan(c.base).all(), "it wrote beside the result"  # noqa: PT018
 
 
-def test_not_a_number_stays_in_its_row_and_column(run_both: RunBoth) -> None:
+@pytest.mark.parametrize("tb", BY)
+def test_not_a_number_stays_in_its_row_and_column(tb: bool, run_both: RunBoth) -> None:
     draw = np.random.default_rng(1)
     a, b = draw.standard_normal((40, 300)), draw.standard_normal((70, 300))
     a[3, 290], b[65, 0] = np.nan, np.inf
-    (found,), (plain,) = run_both("matrix_product", a, b, **ATTRS)
+    right = b if tb else np.ascontiguousarray(b.T)
+    (found,), (plain,) = run_both("matrix_product", a, right, transpose_a=False, transpose_b=tb)
     np.testing.assert_array_equal(np.isfinite(found), np.isfinite(plain))
