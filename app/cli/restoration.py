@@ -113,7 +113,8 @@ def _check(folder: Path, manifest: Manifest) -> None:
     with Store.open(folder) as store, store.begin() as work:
         missing = work.blob_references.all() - manifest.blobs.keys()
         # Those that began while the backup was made: the database lists them, the folders were linked before.
-        work.sessions.begin_anew(kept={name.split("/")[0] for name in manifest.sessions if "/log-" in name})
+        kept = {name.split("/")[0] for name in manifest.sessions if "/log-" in name}
+        work.sessions.begin_anew(kept | work.session_files.sessions())
         # Every blob was compared with its digest while it was restored.
         work.damaged_blobs.clear(work.damaged_blobs.all())
     if missing:

@@ -6,9 +6,10 @@ It writes nothing, so a server may be running; what the server changes is read a
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from app.cli.stored_blobs import StoredBlobs, stored_blobs
@@ -20,10 +21,11 @@ from app.service.admin.directory_identity import foreign_identity
 from app.service.sessions.directories import SESSIONS
 from app.store.database import FILE_NAME
 from app.store.locations import SqliteLocation, location_of
+from app.store.session_files import FilePart
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.session_dir import find_newest, read_log
-from app.worker.session.wal import DamagedLog
+from app.worker.session.session_dir import LOG, find_newest, read_log
+from app.worker.session.wal import DamagedLog, read_records
 
 TRIES = 5
 """How often the files of a session that a running server replaces are read again."""
@@ -60,11 +62,15 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class _References:
-    """What a database refers to: what uses each blob, the open sessions and whether they have begun, all folders."""
+    """What a database refers to: what uses each blob, the open sessions and whether they have begun, all folders.
+
+    `stored` is what is wrong with the sessions whose files are in the database, None if nothing is.
+    """
 
     uses: Mapping[str, tuple[str, ...]]
     sessions: Mapping[str, bool]
     folders: frozenset[str]
+    stored: Mapping[str, str | None]
 
 
 def verify_directory(data_dir: Path) -> Report:
@@ -127,7 +133,8 @@ def _known(store: Store) -> _References:
             uses[digest].append(use)
         sessions = {session.id: session.begun for session in work.sessions.open()}
         folders = work.sessions.with_folders()
-    return _References({digest: tuple(named) for digest, named in uses.items()}, sessions, folders)
+        stored = {each: _stored_problem(work.session_files.parts(each)) for each in work.session_files.sessions()}
+    return _References({digest: tuple(named) for digest, named in uses.items()}, sessions, folders, stored)
 
 
 def _blob_problems(blobs: StoredBlobs, known: _References) -> Iterator[Damage]:
@@ -139,7 +146,10 @@ def _blob_problems(blobs: StoredBlobs, known: _References) -> Iterator[Damage]:
 
 def _session_problems(data_dir: Path, known: _References) -> Iterator[Damage]:
     for session_id, begun in known.sessions.items():
-        problem = _session_problem(data_dir / SESSIONS / session_id, begun=begun)
+        if session_id in known.stored:
+            problem = known.stored[session_id]
+        else:
+            problem = _session_problem(data_dir / SESSIONS / session_id, begun=begun)
         if problem is not None:
             yield Damage("session", session_id, problem)
 
@@ -160,6 +170,19 @@ def _session_problem(folder: Path, *, begun: bool) -> str | None:
         else:
             return None
     return f"its files are replaced again and again ({gone})"
+
+
+def _stored_problem(parts: Iterable[FilePart]) -> str | None:
+    """Return what is wrong with the files of a session in the database; those that are blobs are checked as such."""
+    files = {name: [part.data for part in group] for name, group in groupby(parts, key=lambda part: part.name)}
+    try:
+        number = find_newest(files, has_snapshot=True)
+        contents = files[LOG.format(number)]
+        if None not in contents:
+            read_records(b"".join(data for data in contents if data is not None))
+    except DamagedLog as error:
+        return str(error)
+    return None
 
 
 def _audit_problems(store: Store, data_dir: Path, report: Report) -> Iterator[Damage]:

@@ -23,6 +23,12 @@ class ClusterSettings(BaseSettings):
         description="URL at which the other servers of the database reach this one, as `http://10.0.0.5:8000`; by "
         "default the address that it binds. Clients need not reach it.",
     )
+    sessions_in_data_dir: bool = Field(
+        default=False,
+        description="Several servers with object storage: all of them use one data directory, and sessions are kept "
+        "in it alone. By default they are kept in the database and the object storage, so that servers need no common "
+        "folder; then each step waits for the database. The same for all servers.",
+    )
 
     @field_validator("cluster_secret", mode="after")
     @classmethod

@@ -343,6 +343,11 @@ class ServerSettings(DatabaseSettings, BlobSettings, RaySettings, ClusterSetting
 class Settings(Bounds, ServerSettings):
     """Everything that can be set, by argument or by the environment variable `ADJOINT_<NAME>`."""
 
+    @property
+    def shares_sessions(self) -> bool:
+        """Whether sessions are kept in the database and in object storage, for servers without a common folder."""
+        return self.cluster_secret is not None and self.blob_url is not None and not self.sessions_in_data_dir
+
 
 DISTRIBUTION = "adjoint-server"
 

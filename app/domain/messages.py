@@ -85,7 +85,7 @@ class SessionAssignment:
     of, `starved` if they did since they found no memory: it is answered with an error instead of being executed,
     whose detail is `poisoned_by`. `memory_bytes` is the memory limit of the process for all its steps; None: as
     much as it likes; `reserved_bytes` is what it takes before any step. `begun`: whether there was a snapshot in
-    the folder before.
+    the folder before; `is_copy`: whether what counts of the folder is stored elsewhere, so that it need not last.
     """
 
     session_id: str
@@ -108,6 +108,7 @@ class SessionAssignment:
     memory_bytes: int | None = None
     classes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     reserved_bytes: int | None = None
+    is_copy: bool = False
 
     @property
     def owner_id(self) -> str:

@@ -11,6 +11,11 @@ GONE_SECONDS = 4.0
 """How long after its last heartbeat a server counts as gone, by the clock of the database."""
 
 
+def application_name(server_id: str) -> str:
+    """Return the name of the connections of a server to the database."""
+    return f"adjoint {server_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class ServerRecord:
     """A server at work: where the others reach it, and the settings in which all servers have to agree (`terms`)."""

@@ -55,6 +55,7 @@ PLACES = ("runner", "ray_address")
 """Those that the servers have to share that may run the fits: one takes over what another has begun."""
 
 BLOBS = "blobs"
+SESSIONS = "sessions"
 IDENTITY = "identity"
 GONE_FOR_SECONDS = 60.0
 """How long the row of a server that is gone is kept."""
@@ -103,7 +104,8 @@ def join(
     """
     database = store.database
     assert isinstance(database, PostgresDatabase)
-    own = ServerRecord(server_id, "", server_version(), terms_of(settings, _blobs(settings, durable)))
+    places = {BLOBS: _blobs(settings, durable), SESSIONS: _sessions(settings, durable)}
+    own = ServerRecord(server_id, "", server_version(), terms_of(settings, places))
     election = stack.enter_context(closing(Election(database.engine, own, runs_fits=settings.workers > 0)))
     joining.enter_context(election.alone())
     with store.begin() as work:
@@ -125,7 +127,14 @@ def _blobs(settings: Settings, durable: Durable) -> str:
     return read_address(settings.blob_url.get_secret_value()).name
 
 
-def terms_of(settings: Settings, blobs: str) -> dict[str, Any]:
+def _sessions(settings: Settings, durable: Durable) -> str:
+    """Return where the servers that share sessions keep them."""
+    if settings.shares_sessions:
+        return "the database"
+    return f"the data directory {data_directory_id(settings.data_dir, durable)}"
+
+
+def terms_of(settings: Settings, places: Mapping[str, str]) -> dict[str, Any]:
     """Return what the servers compare."""
     assert settings.cluster_secret is not None
     key = settings.cluster_secret.get_secret_value().encode()
@@ -134,7 +143,7 @@ def terms_of(settings: Settings, blobs: str) -> dict[str, Any]:
     for name in SECRETS:
         value = getattr(settings, name)
         values[name] = None if value is None else _fingerprint(key, f"{name}={value.get_secret_value()}")
-    return {**values, BLOBS: blobs}
+    return {**values, **places}
 
 
 def check_agreement(own: Mapping[str, Any], other: ServerRecord) -> None:
@@ -151,6 +160,9 @@ def check_agreement(own: Mapping[str, Any], other: ServerRecord) -> None:
 def _difference(name: str, own: object, theirs: object, where: str) -> str:
     if name == BLOBS:
         return f"its stored files are in {own}, and those of {where} in {theirs} (ADJOINT_DATA_DIR, ADJOINT_BLOB_URL)"
+    if name == SESSIONS:
+        setting = "ADJOINT_SESSIONS_IN_DATA_DIR, ADJOINT_DATA_DIR"
+        return f"its sessions are kept in {own}, and those of {where} in {theirs} ({setting})"
     setting = f"ADJOINT_{name.upper()}"
     return f"{setting} differs" if name in SECRETS else f"{setting} is {own} here and {theirs} there"
 

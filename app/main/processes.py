@@ -1,9 +1,10 @@
 """Everything that runs in processes: fits, sessions and computations; and the recovery of what a stop has left."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from app.main.runner import opened_runner
-from app.main.storage import Foundation
+from app.main.storage import Foundation, emptied
 from app.runner.compute_pool import ComputePool
 from app.runner.process_manager import ProcessManager
 from app.runner.session_pool import SessionPool
@@ -16,6 +17,8 @@ from app.service.attempts.leadership import SOLE_SERVER, Leadership
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.directories import SESSIONS, SessionDirs
 from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership, SharedOwnership
+from app.service.sessions.session_storage import SessionStorage
+from app.system.durable import Durable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Processes:
     session_pool: SessionPool
     compute_pool: ComputePool
     session_dirs: SessionDirs
+    session_files: SessionStorage
     ownership: SessionOwnership
     recovery: Recovery | None
 
@@ -50,10 +54,10 @@ def build_processes(base: Foundation) -> Processes:
     attempts = Attempts(storage, base.staging, base.notifier.notify, config, opened.durable, base.memory)
     runner = opened_runner(settings, opened.store, opened.clock, base.staging)
     session_root = settings.data_dir.resolve() / SESSIONS
-    session_dirs = SessionDirs(session_root, opened.durable)
-    ownership: SessionOwnership = SOLE_OWNER if membership is None else SharedOwnership(membership.id, session_dirs)
+    session_dirs, session_files = _open_session_files(base, session_root)
+    ownership: SessionOwnership = SOLE_OWNER if membership is None else SharedOwnership(membership.id, session_files)
     session_config = SessionConfig(max(1, settings.workers), settings.kill_worker_at_op, base.memory_config.most)
-    sessions = SessionAttempts(opened.store, blobs, session_dirs, session_config, storage.integrity, ownership)
+    sessions = SessionAttempts(opened.store, blobs, session_files, session_config, storage.integrity, ownership)
     recovery = None
     if membership is None or membership.is_first:
         orphans = Orphans(opened.store, opened.blobs.quarantine, session_root, base.staging, opened.quarantine)
@@ -67,4 +71,15 @@ def build_processes(base: Foundation) -> Processes:
     )
     supervisor = Supervisor(attempts, runner, settings, opened.clock, options)
     blobs.on_transferred(supervisor.wake)
-    return Processes(supervisor, session_pool, compute_pool, session_dirs, ownership, recovery)
+    return Processes(supervisor, session_pool, compute_pool, session_dirs, session_files, ownership, recovery)
+
+
+def _open_session_files(base: Foundation, root: Path) -> tuple[SessionDirs, SessionStorage]:
+    """Return the folders that sessions work in, and where their files are kept: in `root` unless servers share none."""
+    opened = base.opened
+    kept = SessionDirs(root, opened.durable)
+    if opened.membership is None or not opened.settings.shares_sessions:
+        return kept, SessionStorage(base.storage, kept)
+    # A folder that no process of an earlier server writes to.
+    copies = SessionDirs(emptied(opened.folder / SESSIONS) / opened.membership.id, Durable(syncs=False))
+    return copies, SessionStorage(base.storage, copies, former=kept)

@@ -102,7 +102,7 @@ def build_services(base: Foundation, processes: Processes, housekeeping: Houseke
         gradients=Gradients(store, storage.integrity),
         idempotency=Idempotency(store, timedelta(days=settings.idempotency_days)),
         sessions=_sessions(base, processes, graph),
-        backups=Backups(storage, processes.session_dirs, rotation, server_version()),
+        backups=Backups(storage, processes.session_files.kept, rotation, server_version()),
         keys=keys,
         audit=AuditTrail(store),
         system=System(store, notifier, supervisor, storage.space, options),
@@ -116,4 +116,5 @@ def _sessions(base: Foundation, processes: Processes, graph: engine.GraphLimits)
     saves = SavedCheckpoints(opened.store, storage.blobs, storage.sweeper, storage.space, opened.clock)
     steps = SessionSteps(storage, StepInputs(opened.store, storage.integrity), saves, dirs, pool, activity)
     limits = SessionLimits(settings.max_sessions, settings.tenant_sessions, base.memory_config, graph)
-    return Sessions(storage, SessionCreation(storage, base.notifier, limits), steps, activity, dirs, pool)
+    creation = SessionCreation(storage, base.notifier, limits)
+    return Sessions(storage, creation, steps, activity, processes.session_files, pool)

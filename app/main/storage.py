@@ -71,8 +71,8 @@ def build_foundation(opened: Opened) -> Foundation:
     blobs.on_stored(lambda digest: integrity.clear([digest]))
     if isinstance(sweeper, SharedBlobSweeper):
         blobs.before_storing(sweeper.keep)
-    scratch = _emptied(opened.folder / SCRATCH)
-    staging = opened.folder / STAGING if alone else _emptied(opened.folder / STAGING)
+    scratch = emptied(opened.folder / SCRATCH)
+    staging = opened.folder / STAGING if alone else emptied(opened.folder / STAGING)
     config = MemoryConfig(settings.memory_budget_bytes, settings.fit_memory_bytes)
     space = DiskSpace(
         settings.data_dir,
@@ -86,7 +86,7 @@ def build_foundation(opened: Opened) -> Foundation:
     return Foundation(opened, storage, Notifier(), staging, MemoryPool(config.budget), config)
 
 
-def _emptied(folder: Path) -> Path:
+def emptied(folder: Path) -> Path:
     """Return the folder, which exists and is empty: what an earlier server left in it is of no use."""
     folder = folder.resolve()
     rmtree(folder, ignore_errors=True)

@@ -5,21 +5,22 @@ again: a step that was already executed is answered from the log, with the same 
 """
 
 import asyncio
-import contextlib
 import logging
 import socket
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from app.config.settings import Settings
-from app.domain.errors import ApiError, Corrupt, Draining, SessionsFull, StepRefused, StorageFailed
-from app.domain.frames import Head, Ready, Step, StepAccepted, StepReply
+from app.domain.errors import ApiError, Corrupt, Draining, SessionElsewhere, SessionsFull, StepRefused, StorageFailed
+from app.domain.frames import Frame, Head, Ready, Step, StepAccepted, StepReply
 from app.domain.messages import Died, Failed, Finished, Log, NumericsChanged, Phase, Started
 from app.domain.session import SessionRecord
 from app.runner.frame_channel import FrameChannel
+from app.runner.held_frames import HeldFrames
 from app.runner.process_losses import LossPolicy, ProcessLoss
 from app.runner.process_manager import ProcessEvent, ProcessManager
 from app.runner.session_queue import ProcessSlots, Reply, SessionQueue
@@ -190,9 +191,8 @@ class SessionPool:
                 error = Draining(_STOPPING)
             else:
                 ours, theirs = socket.socketpair()
-                queue.channel = FrameChannel(
-                    ours, partial(self._on_frame, queue), partial(self._on_channel_lost, queue)
-                )
+                on_frame = self._frame_handler(queue, assignment.attempt)
+                queue.channel = FrameChannel(ours, on_frame, partial(self._on_channel_lost, queue))
                 queue.handle = self._processes.start(
                     assignment, theirs, partial(self._forward_event, queue, assignment.attempt)
                 )
@@ -206,9 +206,18 @@ class SessionPool:
             queue.fail_all(error)
             self._release_slot(queue)
 
+    def _frame_handler(self, queue: SessionQueue, attempt: int) -> Callable[[Head, bytes], None]:
+        """Return what handles the frames of a process: at once, or when what it has written is stored."""
+        on_frame = partial(self._on_frame, queue)
+        if not self._attempts.keeps_copies:
+            return on_frame
+        store = partial(self._attempts.store_files, queue.session_id, attempt)
+        queue.held = HeldFrames(store, on_frame, partial(self._on_not_stored, queue))
+        return queue.held.add
+
     async def _wait_after_losses(self, queue: SessionQueue) -> None:
         """Wait for the backoff after losses, unless the process is no longer needed."""
-        with contextlib.suppress(TimeoutError):
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._loss_policy.backoff_seconds(queue.losses)):
                 while not (self._draining or queue.ended):
                     await queue.wait_for_change()
@@ -227,9 +236,8 @@ class SessionPool:
             case Started(pid):
                 queue.pid = pid
             case Phase(runtime=dict(runtime)):
-                self._spawn(
-                    self._record_report(partial(self._attempts.record_runtime, queue.session_id, attempt, runtime))
-                )
+                write = partial(self._attempts.record_runtime, queue.session_id, attempt, runtime)
+                self._spawn(self._record_report(write, queue.held))
             case NumericsChanged():
                 self._spawn(
                     self._record_report(partial(self._attempts.record_numerics_change, queue.session_id, attempt))
@@ -283,6 +291,26 @@ class SessionPool:
         if one_at_a_time and queue.state == "ready":
             self._send_steps(queue)
 
+    def _on_not_stored(self, queue: SessionQueue, frames: Sequence[Frame], error: ApiError) -> None:
+        """Refuse the steps whose replies clients must not get. Sent again, they get them if they were executed."""
+        _logger.warning("session %s: steps cannot be stored: %s", queue.session_id, error.detail)
+        is_lost = isinstance(error, SessionElsewhere)
+        if is_lost or any(isinstance(head, Ready) for head, _ in frames):
+            queue.moved |= is_lost
+            queue.fail_all(error)
+            if queue.handle is not None:
+                self._processes.kill(queue.handle)
+        for head, _ in frames:
+            if isinstance(head, StepReply | StepAccepted):
+                self._refuse_step(queue, head, error)
+
+    def _refuse_step(self, queue: SessionQueue, head: StepReply | StepAccepted, error: ApiError) -> None:
+        if isinstance(head, StepReply):
+            queue.in_flight.pop(head.id, None)
+        queued = queue.remove(head.id)
+        if queued is not None and not queued.reply.done():
+            queued.reply.set_exception(error)
+
     def _send_steps(self, queue: SessionQueue) -> None:
         assert queue.channel is not None
         for queued in [*queue.to_send()]:
@@ -335,6 +363,21 @@ class SessionPool:
         if queue.channel is not None:
             queue.channel.read_to_end()
             queue.channel.close()
+        if queue.held is None:
+            self._end_process(queue, attempt, death)
+        else:
+            self._spawn(self._store_and_end(queue, queue.held, attempt, death))
+
+    async def _store_and_end(self, queue: SessionQueue, held: HeldFrames, attempt: int, death: Died) -> None:
+        """Store what a process has written last."""
+        with suppress(ApiError):
+            await held.flush()
+        if queue.moved:
+            await asyncio.to_thread(self._attempts.forget_files, queue.session_id)
+        self._end_process(queue, attempt, death)
+
+    def _end_process(self, queue: SessionQueue, attempt: int, death: Died) -> None:
+        """Decide what becomes of the steps that a process has not answered."""
         handle, overdue = queue.handle, queue.overdue
         queue.mark_lost()
         if isinstance(queue.verdict, Failed):
@@ -344,7 +387,7 @@ class SessionPool:
             queue.fail_all(Draining(_STOPPING))
         elif death.reason in REFUSALS:
             queue.fail_all(REFUSALS[death.reason](death.detail))
-        elif death.reason != "stopped" and not queue.ended and handle is not None:
+        elif death.reason != "stopped" and not (queue.ended or queue.moved) and handle is not None:
             self._count_loss(queue, ProcessLoss(handle, death.reason, death.detail, queue.suspect_step, overdue))
         self._release_slot(queue)
 
@@ -381,9 +424,11 @@ class SessionPool:
             queue.channel.close()
         self._slots.release(queue, returns=queue.is_needed and not self._draining and not queue.ended)
 
-    async def _record_report(self, write: "partial[None]") -> None:
-        """Store a report of a process; the session continues if that fails."""
+    async def _record_report(self, write: "partial[None]", held: HeldFrames | None = None) -> None:
+        """Store a report of a process, and before that what it has written; the session continues if that fails."""
         try:
+            if held is not None:
+                await held.flush()
             await asyncio.to_thread(write)
         except ApiError as error:
             _logger.warning("a report of a session's process cannot be stored: %s", error.detail)

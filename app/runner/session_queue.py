@@ -10,6 +10,7 @@ from app.domain.errors import ApiError, SessionsFull
 from app.domain.frames import Attach, Step, StepAccepted, StepReply
 from app.domain.messages import Failed, Finished
 from app.runner.frame_channel import FrameChannel
+from app.runner.held_frames import HeldFrames
 from app.runner.port import Handle
 from app.runner.process_losses import ProcessLoss
 from app.service.resources.memory import MemoryPool
@@ -56,6 +57,8 @@ class SessionQueue:
         suspect_step: the step that the last process was executing when it exited, if it was the only one.
         overdue: whether the process is being killed because a step takes too long.
         ended: whether the session has ended.
+        held: what the process has sent, where that is held until other servers could go on from it.
+        moved: whether the process is being killed because another server runs the session.
     """
 
     session_id: str
@@ -77,6 +80,8 @@ class SessionQueue:
     suspect_step: str | None = None
     overdue: bool = False
     ended: bool = False
+    held: HeldFrames | None = None
+    moved: bool = False
     progress_at: float = 0.0
     timer: asyncio.TimerHandle | None = None
 
@@ -126,8 +131,8 @@ class SessionQueue:
         """Set the state of the process."""
         self.state = state
         if state is None:
-            self.handle = self.channel = self.pid = self.verdict = None
-            self.overdue = False
+            self.handle = self.channel = self.pid = self.verdict = self.held = None
+            self.overdue = self.moved = False
             self.attachments.clear()
             if self.timer is not None:
                 self.timer.cancel()

@@ -28,6 +28,7 @@ from app.store.tables import (
     discarded_blobs,
     fits,
     gradients,
+    session_files,
 )
 
 _ALL = union(
@@ -35,6 +36,7 @@ _ALL = union(
     select(dataset_columns.c.blob),
     select(checkpoints.c.digest).where(checkpoints.c.deleted == false()),
     select(gradients.c.digest),
+    select(session_files.c.digest).where(session_files.c.digest.is_not(None)),
 )
 _ANY = select(
     or_(
@@ -42,6 +44,7 @@ _ANY = select(
         exists().where(dataset_columns.c.blob == bindparam("digest")),
         exists().where(checkpoints.c.digest == bindparam("digest"), checkpoints.c.deleted == false()),
         exists().where(gradients.c.digest == bindparam("digest")),
+        exists().where(session_files.c.digest == bindparam("digest")),
     )
 )
 _OF_FIT = union(
@@ -62,8 +65,8 @@ _BYTES = select(func.coalesce(func.sum(_SIZES.c.size_bytes), 0))
 
 
 class BlobReferences:
-    """What refers to blobs, within one unit of work: datasets, their columns, checkpoints that are not deleted, and
-    captured gradients.
+    """What refers to blobs, within one unit of work: datasets, their columns, checkpoints that are not deleted,
+    captured gradients, and the files of sessions.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -86,6 +89,9 @@ class BlobReferences:
             yield row.digest, f"checkpoint {row.id} (step {row.step} of {owner})"
         for row in self._connection.execute(select(gradients)):
             yield row.digest, f"gradient of {row.parameter[:64]!r} (step {row.step} of fit {row.fit_id})"
+        parts = select(session_files.c.digest, session_files.c.name, session_files.c.session_id)
+        for digest, name, session_id in self._connection.execute(parts.where(session_files.c.digest.is_not(None))):
+            yield digest, f"session {session_id} (its file {name})"
 
     def includes(self, digest: str) -> bool:
         """Whether something refers to the blob `digest`."""

@@ -1,9 +1,9 @@
 """The servers of the database and their leader, within one unit of work. Only PostgreSQL has more than one server."""
 
-from sqlalchemy import BigInteger, delete, insert, literal_column, select, type_coerce
+from sqlalchemy import BigInteger, column, delete, func, insert, literal_column, select, table, type_coerce
 
 from app.domain.errors import Superseded
-from app.domain.servers import ServerRecord, ServerStatus, Term
+from app.domain.servers import ServerRecord, ServerStatus, Term, application_name
 from app.store.repository import Repository
 from app.store.tables import leadership, servers
 
@@ -11,6 +11,8 @@ from app.store.tables import leadership, servers
 NOW = literal_column("(extract(epoch FROM clock_timestamp()) * 1000000)::bigint", BigInteger)
 _AGE = (NOW - type_coerce(servers.c.heartbeat_at, BigInteger)).label("age")
 _GUARD = select(leadership.c.epoch).with_for_update(read=True)
+
+_CONNECTIONS = table("pg_stat_activity", column("pid"), column("application_name"))
 
 
 class Servers(Repository):
@@ -40,6 +42,11 @@ class Servers(Repository):
     def forget_gone(self, seconds: float) -> None:
         """Remove the servers whose last heartbeat is so long ago."""
         self._connection.execute(delete(servers).where(_AGE.element > int(seconds * 1e6)))
+
+    def disconnect(self, server_id: str) -> None:
+        """Close the connections of a server that is gone: what it has locked is free, and not changed by it later."""
+        own = _CONNECTIONS.c.application_name == application_name(server_id)
+        self._connection.execute(select(func.pg_terminate_backend(_CONNECTIONS.c.pid)).where(own))
 
     def term(self) -> Term | None:
         """Return the present term; None before the first."""

@@ -19,6 +19,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     Table,
@@ -352,6 +353,19 @@ session_datasets = Table(
     Column("session_id", Text, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
     Column("dataset_id", Text, nullable=False, index=True),
     PrimaryKeyConstraint("session_id", "dataset_id"),
+)
+
+# The files of sessions where servers have no folder in common, in parts: what stands from byte `start` of a file on, in
+# the row or in a blob. An attempt that is not the latest one of its session changes none of them.
+session_files = Table(
+    "session_files",
+    metadata,
+    Column("session_id", Text, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("start", BigInteger, nullable=False),
+    Column("data", LargeBinary),
+    Column("digest", Text, index=True),
+    PrimaryKeyConstraint("session_id", "name", "start"),
 )
 
 # Whose fits were claimed last: the highest turn was the latest one.

@@ -28,6 +28,7 @@ from app.store.idempotency import Idempotency
 from app.store.queue import Queue
 from app.store.repository import Transaction
 from app.store.servers import Servers
+from app.store.session_files import SessionFiles
 from app.store.sessions import Sessions
 from app.store.snapshot import Snapshot, take_snapshot
 from app.system.durable import Durable
@@ -65,6 +66,7 @@ class UnitOfWork:
         self.checkpoints = Checkpoints(transaction)
         self.gradients = Gradients(transaction)
         self.sessions = Sessions(transaction)
+        self.session_files = SessionFiles(transaction)
         self.idempotency = Idempotency(transaction)
         self.api_keys = ApiKeys(transaction)
         self.audit = Audit(transaction)

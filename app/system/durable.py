@@ -21,8 +21,12 @@ _fdatasync = getattr(os, "fdatasync", os.fsync)  # not every system has it
 class Durable:
     """Counts the operations that last, and can end the process or fail right before one of them. Safe in threads."""
 
-    def __init__(self, *, kill_at: int | None = None, fail_at: int | None = None) -> None:
-        """Kill this process before operation `kill_at`, and fail instead of `fail_at`; the first one is 1."""
+    def __init__(self, *, kill_at: int | None = None, fail_at: int | None = None, syncs: bool = True) -> None:
+        """Kill this process before operation `kill_at`, and fail instead of `fail_at`; the first one is 1.
+
+        Without `syncs` nothing waits for the disk: for copies of what lasts elsewhere.
+        """
+        self._syncs = syncs
         self._kill_at = kill_at
         self._fail_at = fail_at
         self._lock = threading.Lock()
@@ -50,7 +54,14 @@ class Durable:
     def fsync(self, descriptor: int, path: Path) -> None:
         """Wait until the content of the open file is on the disk."""
         self.about_to("fsync", path)
-        os.fsync(descriptor)
+        if self._syncs:
+            os.fsync(descriptor)
+
+    def fdatasync(self, descriptor: int, path: Path) -> None:
+        """Wait likewise, as far as it takes to read the file again: not for the times that it keeps of itself."""
+        self.about_to("fsync", path)
+        if self._syncs:
+            _fdatasync(descriptor)
 
     def rename(self, path: Path, target: Path) -> None:
         """Move a file, over another one if there is one. It may be undone by a power cut until the folder is synced."""
@@ -81,6 +92,8 @@ class Durable:
     def sync_folder(self, folder: Path) -> None:
         """Wait until the folder names on the disk what it names now."""
         self.about_to("fsync", folder)
+        if not self._syncs:
+            return
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
@@ -119,9 +132,8 @@ class DurableFile:
         self._durable.fsync(self._descriptor, self.path)
 
     def sync_data(self) -> None:
-        """Wait likewise, as far as it takes to read it again: not for the times that the file keeps of itself."""
-        self._durable.about_to("fsync", self.path)
-        _fdatasync(self._descriptor)
+        """Wait likewise, as far as it takes to read it again."""
+        self._durable.fdatasync(self._descriptor, self.path)
 
     def truncate(self, size: int) -> None:
         """Cut off what is behind the first `size` bytes, which lasts once the file is synced."""

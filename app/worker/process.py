@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import engine
-from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished, Started
+from app.domain.messages import Assignment, ComputeAssignment, Failed, Finished, SessionAssignment, Started
 from app.domain.replicas import ReplicaShare
 from app.domain.runtime import Runtime
 from app.system.durable import Durable
@@ -56,7 +56,8 @@ def _serve(channel: socket.socket, frames: socket.socket | None, kernels: Kernel
     reporter.send(Started(os.getpid()))
     control = Control(channel, kernels.report_if_due)
     assignment = control.assignment()
-    reporter.durable = Durable(kill_at=assignment.kill_at_op)
+    is_copy = isinstance(assignment, SessionAssignment) and assignment.is_copy
+    reporter.durable = Durable(kill_at=assignment.kill_at_op, syncs=not is_copy)
     runtime = Runtime.from_json(assignment.runtime)
     apply_runtime(runtime)
     confine(assignment, runtime)

@@ -13,10 +13,10 @@ import psycopg
 from sqlalchemy import Connection
 
 from app.domain.errors import DatabaseUnavailable
+from app.domain.servers import application_name
 from app.store.database import Database
 from app.store.dialect import SqliteDialect
 from app.store.postgres import election
-from app.store.postgres.election import application_name
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -30,8 +30,8 @@ ON_BOTH = frozenset(
         "test_apply_report", "test_assignments", "test_attempts", "test_audit", "test_blob_references",
         "test_checkpoints", "test_column_types", "test_control", "test_crashes", "test_datasets", "test_events",
         "test_fits", "test_gradients", "test_graphs", "test_idempotency", "test_keys", "test_lists", "test_pages",
-        "test_queue", "test_recorder", "test_retention", "test_sessions", "test_shared_database",
-        "test_shared_sweeper", "test_unit_of_work",
+        "test_queue", "test_recorder", "test_retention", "test_session_storage", "test_sessions",
+        "test_shared_database", "test_shared_sweeper", "test_unit_of_work",
     }
 )  # fmt: skip
 """Modules of the store and of its use cases whose tests show what differs between SQLite and PostgreSQL."""

@@ -26,6 +26,7 @@ from app.service.attempts.attempts import Attempts
 from app.service.resources.memory import MemoryPool
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.directories import SessionDirs
+from app.service.sessions.session_storage import SessionStorage
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
@@ -202,19 +203,27 @@ class SessionPoolHarness:
 
 @contextmanager
 def session_pool_harness(
-    data_dir: Path, store: Store, memory_pool: MemoryPool | None = None, kills: int | None = None, **settings: Any
+    data_dir: Path,
+    store: Store,
+    memory_pool: MemoryPool | None = None,
+    kills: int | None = None,
+    *,
+    shares: bool = False,
+    **settings: Any,
 ) -> Iterator[SessionPoolHarness]:
     """Set a harness, with so much room in memory, in a system that counts so many `kills` for want of it, if it does.
 
-    What runs on it is drained in the end.
+    If it `shares` sessions, their folders are copies of what is stored. What runs on it is drained in the end.
     """
     blobs = LocalBlobStore(data_dir)
     folders = SessionDirs(data_dir / "sessions", Durable())
-    session_attempts = SessionAttempts(store, blobs, folders, SessionConfig())
+    storage = storage_context(store, blobs, data_dir, clock=CLOCK)
+    files = SessionStorage(storage, folders, SessionDirs(data_dir / "former", Durable()) if shares else None)
+    session_attempts = SessionAttempts(store, blobs, files, SessionConfig())
     runner = PlayedRunner()
     host = ProcessManager(runner)
     chosen = Settings(data_dir=data_dir, **{"drain_seconds": 2.0, **settings})
-    attempts = Attempts(storage_context(store, blobs, data_dir, clock=CLOCK), data_dir / "staging", lambda _: None)
+    attempts = Attempts(storage, data_dir / "staging", lambda _: None)
     supervisor = Supervisor(attempts, runner, chosen, CLOCK, SupervisorOptions(processes=host, memory=memory_pool))
     with store.begin() as work:
         work.graphs.add(GraphRecord("graph_1", "g", "0" * 64, {"inputs": {}}, {}, CLOCK.now()))

@@ -20,6 +20,7 @@ from app.service.resources.notifier import Notifier
 from app.service.resources.storage import DiskSpace
 from app.service.sessions.creation import SessionCreation, SessionLimits
 from app.service.sessions.directories import SessionDirs
+from app.service.sessions.session_storage import SessionStorage
 from app.service.sessions.sessions import Sessions
 from app.service.sessions.state import SessionActivity, SessionStatus
 from app.service.sessions.step_files import SavedCheckpoints, StepInputs
@@ -164,5 +165,5 @@ def opened(
     storage = storage_context(store, blobs, tmp_path, sweeper=sweeper, integrity=integrity, space=space, clock=clock)
     steps = SessionSteps(storage, inputs, saves, folders, worker_pool, use)
     creation = SessionCreation(storage, notifier, SessionLimits(MOST))
-    sessions = Sessions(storage, creation, steps, use, folders, worker_pool)
+    sessions = Sessions(storage, creation, steps, use, SessionStorage(storage, folders), worker_pool)
     return SessionsHarness(store, blobs, sweeper, clock, notifier, folders, worker_pool, use, saves, sessions)

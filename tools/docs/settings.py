@@ -16,7 +16,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Object storage": ("blob_url", "blob_cache_dir", "blob_cache_bytes", "blob_redirect_seconds"),
         "Ray": ("runner", "ray_address", "ray_node_address", "ray_folder"),
         "PostgreSQL": ("database_url", "database_connections", "database_migrate"),
-        "Several servers": ("cluster_secret", "internal_url"),
+        "Several servers": ("cluster_secret", "internal_url", "sessions_in_data_dir"),
         "Who may use it": (
             "api_key", "api_key_file", "allowed_hosts", "trusted_proxies", "failed_logins_per_minute", "max_keys",
         ),

@@ -19,8 +19,8 @@ from app.service.resources.blobs import Integrity
 from app.service.resources.model_classes import CLASSES
 from app.service.sessions.classes import session_classes
 from app.service.sessions.creation import BEGINNING_SEQ
-from app.service.sessions.directories import SessionDirs
 from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership
+from app.service.sessions.session_storage import SessionStorage
 from app.service.sessions.state import inactive_error
 from app.store.blobs.store import BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
@@ -49,17 +49,17 @@ class SessionAttempts:
         self,
         store: Store,
         blobs: BlobStore,
-        dirs: SessionDirs,
+        files: SessionStorage,
         terms: SessionConfig,
         integrity: Integrity | None = None,
         ownership: SessionOwnership = SOLE_OWNER,
     ) -> None:
-        """Read from `store`; processes read files of `blobs`, and keep their own in `dirs`.
+        """Read from `store`; processes read files of `blobs`, and keep their own in `files`.
 
         Only processes of sessions that this server owns are started.
         """
         self._store = store
-        self._dirs = dirs
+        self._files = files
         self._terms = terms
         self._ownership = ownership
         self._integrity = integrity or Integrity(store, blobs)
@@ -71,29 +71,33 @@ class SessionAttempts:
         """
         with self._store.begin() as work:
             work.sessions.excuse()
-            inactive_error = work.sessions.ids() - work.sessions.with_folders()
-        return self._dirs.remove_all(inactive_error)
+            ended = work.sessions.ids() - work.sessions.with_folders()
+        return self._files.remove_all(ended)
 
     def begin(self, session_id: str, poison: Poison | None = None) -> SessionAssignment:
         """Start an attempt, and return its assignment.
 
         `poison` is a step that must not be executed again. StepRefused if the session has ended, NotFound or
         Corrupt if an input is missing or damaged, StorageFull or StorageFailed if its directory cannot be
-        created, SessionElsewhere if another server runs the session.
+        created, SessionElsewhere if another server runs the session, StorageUnavailable if its files cannot be fetched.
         """
+        self._ownership.free(self._store, session_id)
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
             if session.state not in OPEN:
                 raise inactive_error(session)
             session = self._ownership.claim(work, session)
             session = work.sessions.update(replace(session, attempt=session.attempt + 1))
+            is_stored = work.session_files.has(session_id)
             graph = work.graphs.get(session.graph_id)
             beginning = work.checkpoints.of_step(session_id, BEGINNING_SEQ)
             datasets = [work.datasets.get(dataset_id) for dataset_id in work.sessions.datasets(session_id)]
             saved = work.checkpoints.saved(session_id)
             classes = session_classes(work, session)
+        folder = self._files.open(session, is_stored=is_stored)
+        begun = session.begun or is_stored
         start_from = None
-        if beginning is not None and not session.begun:
+        if beginning is not None and not begun:
             start_from = str(self._integrity.checkpoint(beginning))
         resources = session.request["resources"]
         runtime = allot(resources, session.runtime, cores=engine.usable_cores(), workers=self._terms.workers)
@@ -106,19 +110,33 @@ class SessionAttempts:
             request={**{name: session.request.get(name) for name in RECIPE}, CLASSES: classes},
             start_from=start_from,
             restore=session.request["restore"],
-            folder=str(self._dirs.create(session_id)),
+            folder=str(folder),
             datasets={dataset.id: self._integrity.columns(dataset) for dataset in datasets},
             classes={dataset.id: _class_names(dataset) for dataset in datasets},
             saved=[*saved],
             runtime=runtime.to_json(),
-            begun=session.begun,
+            begun=begun,
             poison=None if poison is None else poison.step,
             starved=poison is not None and poison.starved,
             poisoned_by="" if poison is None else poison.detail,
             kill_at_op=self._terms.kill_at_op if session.attempt == 1 else None,
             memory_bytes=self._terms.memory_bytes,
             reserved_bytes=session.memory_bytes,
+            is_copy=self._files.is_shared,
         )
+
+    @property
+    def keeps_copies(self) -> bool:
+        """Whether what a process writes has to be stored before its replies are sent (see `store_files`)."""
+        return self._files.is_shared
+
+    def store_files(self, session_id: str, attempt: int) -> None:
+        """Store what the process of a session has written for other servers (see `SessionStorage.store`)."""
+        self._files.store(session_id, attempt)
+
+    def forget_files(self, session_id: str) -> None:
+        """Delete this server's copy of what another one stores now."""
+        self._files.forget(session_id)
 
     def attachment(self, session_id: str, dataset_id: str) -> Attach:
         """Return the message that makes a dataset available to the process of a session."""

@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +49,15 @@ class SessionDirs:
         with storage_faults("the folder of this session"):
             self._durable.mkdir(folder)
         return folder
+
+    def write(self, path: Path, parts: Iterable[bytes]) -> None:
+        """Write a new file of a session, which is durable then; StorageFull or StorageFailed."""
+        with storage_faults("a file of this session"):
+            with self._durable.create(path) as file:
+                for part in parts:
+                    file.write(part)
+                file.sync()
+            self._durable.sync_folder(path.parent)
 
     def remove(self, session_id: str) -> None:
         """Delete the folder of a session that has no process; what cannot be deleted goes at the next start."""

@@ -6,12 +6,16 @@ from typing import Protocol
 from app.domain.errors import SessionElsewhere
 from app.domain.servers import ServerStatus
 from app.domain.session import SessionRecord
-from app.service.sessions.directories import SessionDirs
+from app.service.sessions.session_storage import SessionStorage
 from app.store.unit_of_work import Store, UnitOfWork
 
 
 class SessionOwnership(Protocol):
     """Decides which sessions this server runs. From any thread."""
+
+    def free(self, store: Store, session_id: str) -> None:
+        """Free what a server that is gone has locked of a session, before this one claims it."""
+        ...
 
     def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:
         """Return the session as this server's; SessionElsewhere if another one runs it, or its files are elsewhere."""
@@ -25,6 +29,9 @@ class SessionOwnership(Protocol):
 class SoleOwner:
     """The ownership of a server that has its database for itself."""
 
+    def free(self, store: Store, session_id: str) -> None:
+        """Do nothing."""
+
     def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:  # noqa: ARG002 (there is no other)
         """Return the session."""
         return session
@@ -37,10 +44,17 @@ class SoleOwner:
 class SharedOwnership:
     """One server runs a session until it is gone; then another one may take it over, with the session's files."""
 
-    def __init__(self, server_id: str, dirs: SessionDirs) -> None:
-        """Decide for this server, which finds the files of sessions in `dirs`."""
+    def __init__(self, server_id: str, files: SessionStorage) -> None:
+        """Decide for this server, which finds the files of sessions in `files`."""
         self._server_id = server_id
-        self._dirs = dirs
+        self._files = files
+
+    def free(self, store: Store, session_id: str) -> None:
+        """Close the connections of the server that ran the session, if it is gone: it may hang in a change of it."""
+        with store.read() as work:
+            session = work.sessions.get(session_id)
+            if session.server not in ("", self._server_id) and find_owner(session, work.servers.list()) is None:
+                work.servers.disconnect(session.server)
 
     def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:
         """Note this server with the session, unless the one that is noted is alive."""
@@ -48,7 +62,7 @@ class SharedOwnership:
             return session
         if find_owner(session, work.servers.list()) is not None:
             raise SessionElsewhere(f"session {session.id} is run by server {session.server}; send the request again")
-        if session.begun and not self._dirs.path(session.id).is_dir():
+        if session.begun and not self._files.is_within_reach(work, session.id):
             raise SessionElsewhere(
                 f"session {session.id} was run by server {session.server}, which is gone and has its files in a data "
                 "directory of its own; start that server again"

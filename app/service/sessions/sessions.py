@@ -12,7 +12,7 @@ from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import StorageContext
 from app.service.sessions.creation import BEGINNING_SEQ, SessionCreation
-from app.service.sessions.directories import SessionDirs
+from app.service.sessions.session_storage import SessionStorage
 from app.service.sessions.state import SessionActivity, SessionView, SessionWorkerPool, inactive_error
 from app.service.sessions.steps import SessionSteps, StepResult
 from app.store.lists import ALL, Filters
@@ -31,14 +31,14 @@ class Sessions:
         creation: SessionCreation,
         steps: SessionSteps,
         activity: SessionActivity,
-        dirs: SessionDirs,
+        files: SessionStorage,
         worker_pool: SessionWorkerPool,
     ) -> None:
         self._store = storage.store
         self._creation = creation
         self._steps = steps
         self._activity = activity
-        self._dirs = dirs
+        self._files = files
         self._sweeper = storage.sweeper
         self._worker_pool = worker_pool
 
@@ -90,7 +90,7 @@ class Sessions:
         """
         await asyncio.to_thread(self._end, session_id, SessionState.CLOSED)
         await self._worker_pool.end(session_id)
-        await asyncio.to_thread(self._dirs.remove, session_id)
+        await asyncio.to_thread(self._files.remove, session_id)
         self._activity.forget(session_id)
         return await asyncio.to_thread(self.get, session_id)
 
@@ -115,7 +115,7 @@ class Sessions:
             _logger.warning("session %s expires without a checkpoint: %s", session.id, error.detail)
         await asyncio.to_thread(self._end, session.id, SessionState.EXPIRED, checkpoint_id)
         await self._worker_pool.end(session.id)
-        await asyncio.to_thread(self._dirs.remove, session.id)
+        await asyncio.to_thread(self._files.remove, session.id)
         self._activity.forget(session.id)
 
     def _view(self, session: SessionRecord) -> SessionView:
@@ -153,6 +153,7 @@ class Sessions:
             checkpoint_id=checkpoint_id,
         )
         work.sessions.update(finished)
+        self._files.discard(work, session.id)
         beginning = work.checkpoints.of_step(session.id, BEGINNING_SEQ)
         if beginning is not None and not beginning.deleted:
             work.checkpoints.delete(beginning.id)

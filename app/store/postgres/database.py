@@ -22,10 +22,10 @@ from sqlalchemy.engine.base import Transaction
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from app.domain.errors import DatabaseUnavailable, DatabaseUnusable
+from app.domain.servers import application_name
 from app.store.copying import copy_to_file
 from app.store.postgres.changes import Changes
 from app.store.postgres.dialect import PostgresDialect
-from app.store.postgres.election import application_name
 from app.store.postgres.faults import database_faults, is_lost, reason_of
 from app.store.postgres.schema import bring_up_to_date, has_schema
 

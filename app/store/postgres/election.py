@@ -21,7 +21,7 @@ from psycopg.types.json import Json
 from sqlalchemy import Engine
 
 from app.domain.errors import DatabaseUnavailable, DatabaseUnusable, Superseded
-from app.domain.servers import ServerRecord
+from app.domain.servers import ServerRecord, application_name
 from app.store.postgres.faults import reason_of
 from app.store.unit_of_work import UnitOfWork
 
@@ -61,11 +61,6 @@ _RESIGN = "UPDATE leadership SET server = '' WHERE server = %s"
 _LEAVE = "DELETE FROM servers WHERE id = %s"
 
 _logger = logging.getLogger(__name__)
-
-
-def application_name(server_id: str) -> str:
-    """Return the name of the connections of a server."""
-    return f"adjoint {server_id}"
 
 
 class _Beat(NamedTuple):

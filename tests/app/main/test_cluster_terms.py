@@ -9,7 +9,7 @@ import pytest
 from app.config.settings import Settings
 from app.domain.errors import DatabaseUnusable
 from app.domain.servers import ServerRecord
-from app.main.cluster import AGREED, BLOBS, PLACES, SECRETS, check_agreement, data_directory_id, terms_of
+from app.main.cluster import AGREED, BLOBS, PLACES, SECRETS, SESSIONS, check_agreement, data_directory_id, terms_of
 from app.store.data_directory import SERVERS
 from app.system.durable import Durable
 
@@ -22,8 +22,8 @@ SHARED: dict[str, Any] = {
 }
 
 
-def terms(blobs: str = "s3://models", **settings: Any) -> dict[str, Any]:
-    return terms_of(Settings(**{**SHARED, **settings}), blobs)
+def terms(blobs: str = "s3://models", sessions: str = "the database", **settings: Any) -> dict[str, Any]:
+    return terms_of(Settings(**{**SHARED, **settings}), {BLOBS: blobs, SESSIONS: sessions})
 
 
 def refusal(own: dict[str, Any], theirs: dict[str, Any], url: str = "http://10.0.0.5:8000") -> str:
@@ -34,7 +34,7 @@ def refusal(own: dict[str, Any], theirs: dict[str, Any], url: str = "http://10.0
 
 def test_all_that_is_compared_is_a_setting() -> None:
     assert {*AGREED, *SECRETS, *PLACES} <= Settings.model_fields.keys()
-    assert terms().keys() == {*AGREED, *SECRETS, *PLACES, BLOBS}
+    assert terms().keys() == {*AGREED, *SECRETS, *PLACES, BLOBS, SESSIONS}
 
 
 def test_servers_with_the_same_settings_agree_whatever_is_their_own() -> None:
@@ -51,6 +51,10 @@ def test_servers_with_the_same_settings_agree_whatever_is_their_own() -> None:
         ({"cluster_secret": "another-secret-of-theirs"}, "ADJOINT_CLUSTER_SECRET differs"),
         ({"api_key": None}, "ADJOINT_API_KEY differs"),
         ({"blobs": "gs://models"}, "its stored files are in s3://models, and those of http://10.0.0.5:8000 in gs://"),
+        (
+            {"sessions": "the data directory 5"},
+            "its sessions are kept in the database, and those of http://10.0.0.5:8000 in the data directory 5",
+        ),
     ],
 )
 def test_a_difference_is_named_in_one_line_without_secrets(settings: dict[str, Any], said: str) -> None:

@@ -1,13 +1,24 @@
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
-from app.domain.errors import ApiError, Draining, ProcessLost, SessionsFull, StepRefused, StorageFailed
+from app.domain.errors import (
+    ApiError,
+    Draining,
+    ProcessLost,
+    SessionElsewhere,
+    SessionsFull,
+    StepRefused,
+    StorageFailed,
+    StorageUnavailable,
+)
 from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.messages import Failed, NumericsChanged, Phase
 from app.domain.session import SessionState
 from app.runner.session_queue import MAX_QUEUED_STEPS
+from app.service.sessions.session_storage import SessionStorage
 from tests.support.session_pool_harness import OpenHarness, play
 
 
@@ -463,5 +474,49 @@ def test_what_is_not_finished_in_time_is_put_off(open_harness: OpenHarness) -> N
         await asyncio.to_thread(harness.supervisor.drain)
         with pytest.raises(Draining):
             await hung
+
+    play(harness, act)
+
+
+def test_replies_are_refused_while_steps_cannot_be_stored_and_come_when_they_are_sent_again(
+    open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = open_harness(shares=True)
+    session = harness.session()
+
+    def refuse(_: SessionStorage, _session_id: str, _attempt: int) -> None:
+        raise StorageUnavailable("it is away")
+
+    async def act() -> None:
+        await harness.pool.execute(session, harness.step(), b"")
+        step = harness.step()
+        with monkeypatch.context() as away:
+            away.setattr(SessionStorage, "store", refuse)
+            with pytest.raises(StorageUnavailable):
+                await harness.pool.execute(session, step, b"")
+        answered, _ = await harness.pool.execute(session, step, b"")
+        assert isinstance(answered, StepReply)
+        assert (answered.seq, answered.replayed) == (2, True)
+        assert len(harness.runner.players) == 1
+
+    play(harness, act)
+
+
+def test_a_process_whose_session_another_server_runs_is_ended_and_answers_nobody(open_harness: OpenHarness) -> None:
+    harness = open_harness(shares=True)
+    session = harness.session()
+
+    async def act() -> None:
+        await harness.pool.execute(session, harness.step(), b"")
+        assert harness.folders.path("sess_1").is_dir()
+        with harness.store.begin() as work:
+            stored = work.sessions.get("sess_1")
+            work.sessions.update(replace(stored, attempt=stored.attempt + 1))
+        with pytest.raises(SessionElsewhere, match="goes on at another server"):
+            await harness.pool.execute(session, harness.step(), b"")
+        await harness.until(lambda: harness.pool.status("sess_1").process is None)
+        assert not harness.folders.path("sess_1").exists()
+        await harness.pool.execute(session, harness.step(), b"")  # here, once it may be
+        assert [each.attempt for each in harness.runner.sessions.values()] == [1, 3]
 
     play(harness, act)

@@ -1,6 +1,7 @@
 """Sessions on a Ray cluster: the answers and the bits of a local process, whatever is killed."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -156,6 +157,49 @@ def test_steps_reach_a_session_from_every_server_and_another_one_takes_it_over(
     assert parameters(other.http, session_id) == whole
     other.http.delete(f"/v1/sessions/{session_id}", timeout=PATIENCE).raise_for_status()
     nothing_stays(cluster, other.data_dir)
+    assert other.tracebacks() == []
+
+
+@pytest.mark.rare  # as local processes do, and as with a shared folder
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_another_server_takes_a_session_over_without_its_folder(
+    start_server: StartServer,
+    cluster: RayCluster,
+    database: PostgresServer,
+    expected: tuple[list[dict[str, Any]], bytes, str],
+    tmp_path: Path,
+    kind: signal.Signals,
+) -> None:
+    pytest.importorskip("obstore")
+    answers, whole, digest = expected
+    (tmp_path / "objects").mkdir()
+    settings = {"database_url": database.create_database(), "cluster_secret": SECRET}
+    settings["blob_url"] = f"file://{tmp_path}/objects"
+    first, other = (
+        start_server(environment=cluster.environment, **settings, data_dir=tmp_path / name)
+        for name in ("first", "other")
+    )
+    session_id = begun(other.http)
+    assert [step(server.http, session_id, seq) for seq, server in ((1, first), (2, other))] == answers[:2]
+    first.http.post(f"/v1/sessions/{session_id}:pause", timeout=PATIENCE).raise_for_status()  # writes a snapshot
+    first.http.post(f"/v1/sessions/{session_id}:resume").raise_for_status()
+    assert step(first.http, session_id, 3) == answers[2]
+    actor = only_actor(cluster, SESSION_ACTOR)
+    first.process.send_signal(kind)
+    if kind is signal.SIGKILL:
+        first.process.wait(PATIENCE)
+        shutil.rmtree(first.data_dir)
+    assert [step(other.http, session_id, seq) for seq in (3, 4)] == answers[2:4]
+    eventually("the actor of before goes on", lambda: not _is_running(actor))
+    if kind is signal.SIGSTOP:
+        first.process.send_signal(signal.SIGCONT)
+        assert step(first.http, session_id, 5) == answers[4]
+    assert [step(other.http, session_id, seq) for seq in range(5, LAST + 1)] == answers[4:]
+    assert parameters(other.http, session_id) == whole
+    assert send(other.http, session_id, "save", {"seq": LAST + 1})["digest"] == digest
+    other.http.delete(f"/v1/sessions/{session_id}", timeout=PATIENCE).raise_for_status()
+    eventually("an actor stays after its session", lambda: not cluster.actors(SESSION_ACTOR))
+    assert [*(other.data_dir / "servers" / "0" / "sessions").glob("*/*")] == []
     assert other.tracebacks() == []
 
 

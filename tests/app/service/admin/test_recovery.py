@@ -11,6 +11,7 @@ from app.service.attempts.attempts import Attempts
 from app.service.resources.blobs import BlobSweeper
 from app.service.sessions.attempts import SessionAttempts, SessionConfig
 from app.service.sessions.directories import SessionDirs
+from app.service.sessions.session_storage import SessionStorage
 from app.store.blobs.local import LocalBlobStore
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
@@ -31,7 +32,9 @@ def attempts(store: Store, blobs: LocalBlobStore, sweeper: BlobSweeper, clock: M
 
 @pytest.fixture
 def sessions(store: Store, blobs: LocalBlobStore, tmp_path: Path) -> SessionAttempts:
-    return SessionAttempts(store, blobs, SessionDirs(tmp_path / "sessions", Durable()), SessionConfig())
+    storage = storage_context(store, blobs, tmp_path / "scratch")
+    files = SessionStorage(storage, SessionDirs(tmp_path / "sessions", Durable()))
+    return SessionAttempts(store, blobs, files, SessionConfig())
 
 
 @pytest.fixture
