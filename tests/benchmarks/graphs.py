@@ -1,0 +1,111 @@
+"""What large graphs cost a server, and how long others wait beside them: `python -m tests.benchmarks.graphs`.
+
+Each graph is a chain of elementwise ops. The server's CPU time for one POST /v1/graphs is shown by node; the longest
+wait is that of a status poll that is sent again and again meanwhile. The time to the first row is that of a fit of the
+graph, whose plan is made in a worker.
+"""
+
+import argparse
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.benchmarks.processes import cpu_seconds
+from tests.benchmarks.raw_http import Connection
+from tests.support.server import COMMAND, ServerProcess, serving
+
+NODES = (1_000, 5_000, 9_900)
+REPEATS = 5
+OPS = ("tanh", "sigmoid", "exp", "neg")
+TRAINED = 4
+"""Nodes besides the chain."""
+
+
+def chain(nodes: int, number: int) -> dict[str, Any]:
+    """Return a graph of so many nodes; each number gives another graph, since equal ones are stored once."""
+    lines = [f"h0 = x * w + {number}.5"]
+    lines += [f"h{place} = {OPS[place % len(OPS)]}(h{place - 1})" for place in range(1, nodes - TRAINED + 1)]
+    program = "\n".join([*lines, f"loss = mean(h{nodes - TRAINED})"])
+    return {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "program": program}
+
+
+class Poller:
+    """Polls in a thread of its own, and keeps the longest time that an answer took."""
+
+    def __init__(self, url: str) -> None:
+        """Begin to poll."""
+        self.longest = 0.0
+        self._connection = Connection(url)
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._poll)
+        self._thread.start()
+
+    def _poll(self) -> None:
+        while not self._is_over.is_set():
+            began = time.perf_counter()
+            self._connection.get("/v1/graphs?limit=1")
+            self.longest = max(self.longest, time.perf_counter() - began)
+
+    def stop(self) -> float:
+        """End, and return the longest wait in seconds."""
+        self._is_over.set()
+        self._thread.join()
+        self._connection.close()
+        return self.longest
+
+
+def post_seconds(server: ServerProcess, nodes: int) -> float:
+    """Return the CPU time of the server for one POST, in seconds."""
+    process = psutil.Process(server.process.pid)
+    spent = []
+    for number in range(REPEATS):
+        before = cpu_seconds(process)
+        server.http.post("/v1/graphs", json=chain(nodes, number)).raise_for_status()
+        spent.append(cpu_seconds(process) - before)
+    return statistics.median(spent)
+
+
+def longest_wait(server: ServerProcess, nodes: int) -> float:
+    """Return the longest time that another request takes while graphs are posted, in seconds."""
+    poller = Poller(server.url)
+    for number in range(REPEATS, 2 * REPEATS):
+        server.http.post("/v1/graphs", json=chain(nodes, number)).raise_for_status()
+    return poller.stop()
+
+
+def first_row_seconds(server: ServerProcess, nodes: int) -> float:
+    """Return the time from the POST of a fit to its first row, in seconds."""
+    graph = server.http.post("/v1/graphs", json=chain(nodes, 2 * REPEATS)).raise_for_status().json()["id"]
+    posting = Connection(server.url)
+    began = time.perf_counter()
+    fit = posting.post("/v1/fits", graph=graph, dataset={"columns": {"x": [0.1, 0.2, 0.3]}}, steps=5)["id"]
+    # Not opened before: the server closes connections on which nothing is asked for seconds.
+    streaming = Connection(server.url)
+    streaming.wait_for(f"/v1/fits/{fit}/events", b"event: metric")
+    seconds = time.perf_counter() - began
+    posting.close()
+    streaming.close()
+    return seconds
+
+
+def main() -> None:
+    """Measure, and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, serving(Path(folder), command=COMMAND) as server:
+        post_seconds(server, 10)
+        first_row_seconds(server, 10)
+        print("| nodes | CPU of a POST | of a node | longest wait of others | first row |\n|---|---|---|---|---|")
+        for nodes in NODES:
+            posted, waited = post_seconds(server, nodes), longest_wait(server, nodes)
+            row = first_row_seconds(server, nodes)
+            milliseconds = f"{1000 * posted:.0f} ms | {1000 * posted / nodes:.3f} ms | {1000 * waited:.0f} ms"
+            print(f"| {nodes} | {milliseconds} | {row:.1f} s |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
