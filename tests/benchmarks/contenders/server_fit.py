@@ -29,40 +29,37 @@ class ServerFit:
     version = ""
     numpy_steps = None
 
-    def __init__(self, workload: Workload, threads: int) -> None:
-        """Start the server, and store graph and rows."""
+    def __init__(self, workload: Workload, client: Client) -> None:
+        """Store graph and rows at the server of a client."""
         self.setting = "rows streamed"
         self._workload = workload
-        running = ExitStack()
-        atexit.register(running.close)
-        folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
-        settings = {"ADJOINT_WORKERS": "1", "ADJOINT_LOG_LEVEL": "warning"}
-        self._client = running.enter_context(Client(running.enter_context(running_server(folder, settings))))
+        self._client = client
         self._graph = self._client.graph(definition(workload).to_json())
         self._rows = self._client.upload(dataset(workload))
-        self._estimate = 0.0
+        self.estimate = 0.0
+        """Seconds of a step, about; `losses` finds it."""
 
     def losses(self) -> list[float]:
         """Fit a few steps, and return the losses of some of them."""
         began = time.perf_counter()
         fit = self._fit(CHECKED[-1], every=1)
         fit.wait()
-        self._estimate = (time.perf_counter() - began) / CHECKED[-1]
+        self.estimate = (time.perf_counter() - began) / CHECKED[-1]
         losses = fit.losses()
         return [float(losses[step - 1]) for step in CHECKED]
 
     def seconds_per_step(self, seconds: float) -> float:
         """Time a fit from the arrival of its first row to that of its last."""
         while True:
-            steps = max(2 * ROWS, round(seconds / self._estimate))
+            steps = max(2 * ROWS, round(seconds / self.estimate))
             every = min(100, steps // ROWS)
             events = self._fit(steps, every).watch()
             arrived = [(time.perf_counter(), event.data["step"]) for event in events if event.kind == "metric"]
             (start, first), (end, last) = arrived[0], arrived[-1]
             # Rows that arrive together make steps look shorter than they are: the next fit is at most 4 times as long.
-            self._estimate = max((end - start) / (last - first), self._estimate / 4)
+            self.estimate = max((end - start) / (last - first), self.estimate / 4)
             if end - start > seconds / 4:
-                return self._estimate
+                return self.estimate
 
     def _fit(self, steps: int, every: int) -> FitHandle:
         seldom: dict[str, Any] = {"every_epochs": NEVER, "keep_last": 1}
@@ -72,11 +69,20 @@ class ServerFit:
         )
 
 
+def own_server() -> Client:
+    """Return a client of a new server, which ends with this process."""
+    running = ExitStack()
+    atexit.register(running.close)
+    folder = Path(running.enter_context(tempfile.TemporaryDirectory()))
+    settings = {"ADJOINT_WORKERS": "1", "ADJOINT_LOG_LEVEL": "warning"}
+    return running.enter_context(Client(running.enter_context(running_server(folder, settings))))
+
+
 def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -> list[Make]:
     """Offer a server as it comes."""
     if workload.copies > 1:
         raise Missing("a fit trains one model")
-    return [lambda: ServerFit(workload, arguments.threads)]
+    return [lambda: ServerFit(workload, own_server())]
 
 
 if __name__ == "__main__":
