@@ -145,10 +145,10 @@ class SimulatedBridge:
         for token in found:
             self._followed[token] = wanted[token]["staging"], wanted[token]["received"]
             self._nodes.actors[token].servers.add(self._server)
-        for token in self._nodes.named:
-            if token not in wanted and (kill_others or token in ended):
-                self._end(token)
-        self._emit(Found(found))
+        ending = [token for token in self._nodes.named if token not in wanted and (kill_others or token in ended)]
+        for token in ending:
+            self._end(token)
+        self._emit(Found(found, ending))
 
     def _answering(self, token: str) -> Actor | None:
         """Return an actor that answers."""

@@ -108,7 +108,7 @@ class Bridge:
         import ray
 
         wanted = {attempt.token: attempt for attempt in attempts}
-        found = []
+        found, ending = [], []
         groups = await asyncio.to_thread(list_groups)
         for name in await asyncio.to_thread(ray.util.list_named_actors):
             try:
@@ -126,9 +126,10 @@ class Bridge:
                 found.append(name)
             elif name in ended or (kill_others and NAME_SEPARATOR not in name):  # sessions are not the leader's
                 self._spawn(close_actor(actor))
+                ending.append(name)
         unused = (groups if kill_others else groups & (wanted.keys() | ended)) - {*found}
         await asyncio.to_thread(remove_groups, unused)
-        self.emit(Found(found))
+        self.emit(Found(found, ending))
 
     def _follower(self, token: str, staging: str, received: int, *, has_group: bool) -> Follower:
         kind = ReplicaFollower if has_group else Follower

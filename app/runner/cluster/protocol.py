@@ -5,7 +5,7 @@ Messages of attempts are passed on as text, as `app.domain.messages` encodes the
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
@@ -150,9 +150,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """From the bridge: the attempts of `Adopt` that may still run."""
+    """From the bridge: the attempts of `Adopt` that may still run, and those of other actors that it is ending."""
 
     tokens: list[str]
+    ending: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

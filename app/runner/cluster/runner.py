@@ -266,6 +266,8 @@ class RayRunner:
         found = self._await_event((Found,))
         if not isinstance(found, Found):
             raise RayUnusable(LOST)
+        for token in found.ending:
+            self._note_ending(token)
         tokens = frozenset(found.tokens)
         self._attempts = {
             token: remote for token, remote in self._attempts.items() if token in tokens or not remote.is_adoptable

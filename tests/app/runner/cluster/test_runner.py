@@ -33,7 +33,8 @@ class PlayedBridge:
     def send(self, order: Order) -> None:
         self.orders.append(order)
         if isinstance(order, Adopt) and not self.dies_of_adopting:
-            self.emit(Found([each["token"] for each in order.attempts if each["token"] in self._actors]))
+            found = [each["token"] for each in order.attempts if each["token"] in self._actors]
+            self.emit(Found(found, sorted(self._actors - {*found}) if order.all else []))
         elif isinstance(order, Adopt):
             self.die()
 
@@ -147,6 +148,14 @@ def test_what_a_bridge_was_to_end_when_it_ended_is_ended_by_the_next_one(played:
     assert {*adopted.ended} == {"killed", "over"}
     assert [each["token"] for each in adopted.attempts] == ["running"]
     assert not adopted.all
+
+
+def test_actors_of_no_attempt_that_a_bridge_was_to_end_are_ended_by_the_next_one(played: Played) -> None:
+    played.actors |= {"running", "unknown"}
+    played.runner.adopt([attempt("running")])
+    played.restart_bridge()
+    assert played.bridges[-1].adopted.ended == ["unknown"]
+    assert not played.bridges[-1].adopted.all
 
 
 def test_an_actor_that_was_ended_long_ago_is_forgotten(played: Played) -> None:
