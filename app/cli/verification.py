@@ -24,8 +24,8 @@ from app.store.locations import SqliteLocation, location_of
 from app.store.session_files import FilePart
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
-from app.worker.session.session_dir import LOG, find_newest, read_log
-from app.worker.session.wal import DamagedLog, read_records
+from app.worker.session.session_dir import LOG, check_log, find_newest, read_log
+from app.worker.session.wal import DamagedLog
 
 TRIES = 5
 """How often the files of a session that a running server replaces are read again."""
@@ -177,9 +177,10 @@ def _stored_problem(parts: Iterable[FilePart]) -> str | None:
     files = {name: [part.data for part in group] for name, group in groupby(parts, key=lambda part: part.name)}
     try:
         number = find_newest(files, has_snapshot=True)
+        assert number is not None  # else it raises
         contents = files[LOG.format(number)]
         if None not in contents:
-            read_records(b"".join(data for data in contents if data is not None))
+            check_log(b"".join(data for data in contents if data is not None), number)
     except DamagedLog as error:
         return str(error)
     return None

@@ -173,8 +173,16 @@ def read_log(folder: Path, number: int) -> list[Record]:
     Raises:
         DamagedLog: the log, or the snapshot that it continues, is damaged.
     """
-    records = read_records((folder / LOG.format(number)).read_bytes())
-    if not records or records[0].head.get("snapshot") != _checksum_file(folder / SNAPSHOT.format(number)):
+    records = check_log((folder / LOG.format(number)).read_bytes(), number)
+    if records[0].head.get("snapshot") != _checksum_file(folder / SNAPSHOT.format(number)):
+        raise DamagedLog(f"snapshot {number} is not the one that its log continues")
+    return records
+
+
+def check_log(content: bytes, number: int) -> list[Record]:
+    """Return the records of a log by itself, as `read_log` does; DamagedLog."""
+    records = read_records(content)
+    if not records:
         raise DamagedLog(f"snapshot {number} is not the one that its log continues")
     # These replies were durable before the log got its name, so a missing one is damage, not a write that was cut off.
     answers, left = records[0].head.get("answers", 0), len(records) - 1

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -17,6 +18,7 @@ from app.domain.records import CheckpointRecord, Column, DatasetRecord
 from app.domain.session import SessionRecord, SessionState
 from app.store.blobs.local import LocalBlobStore
 from app.store.blobs.store import blob_path
+from app.store.session_files import FilePart
 from app.store.unit_of_work import Store
 from app.system.durable import Durable
 from app.worker.session.session_dir import SessionDir
@@ -116,6 +118,22 @@ def test_every_damage_to_what_a_session_has_kept_is_found(data_dir: Path, name: 
         assert found(verify_directory(data_dir)) == [("session", file.parent.name)], what
         file.write_bytes(content)
     assert not verify_directory(data_dir).findings
+
+
+def test_sessions_that_are_kept_in_the_database_are_checked_there(data_dir: Path) -> None:
+    (folder,) = (data_dir / "sessions").iterdir()
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    shutil.rmtree(folder)
+    log = files["log-3"]
+    damaged = log[:20] + b"?" + log[21:]
+    contents: list[tuple[dict[str, bytes], bool]] = [
+        (files, True), ({**files, "log-3": damaged + log}, False), ({"snapshot-3.safetensors": b""}, False)
+    ]  # fmt: skip
+    for kept, is_whole in contents:
+        with Store.open(data_dir) as store, store.begin() as work:
+            work.session_files.remove(folder.name)
+            work.session_files.add(folder.name, [FilePart(name, 0, content) for name, content in kept.items()])
+        assert found(verify_directory(data_dir)) == ([] if is_whole else [("session", folder.name)])
 
 
 @pytest.mark.parametrize("how", ["truncated", "emptied", "deleted", "no database", "no tables"])
