@@ -9,9 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import engine
+from tests.benchmarks import large_models
 from tests.benchmarks.floor import Peaks, floor_ms
 from tests.benchmarks.measure import Outcome, Running, environment
 from tests.benchmarks.readme import BEGIN, END, PAGE, RESULTS, with_tables
@@ -85,6 +87,9 @@ def test_every_contender_has_a_program_that_is_its_entry() -> None:
 
 
 def test_a_floor_is_products_and_the_optimizer_at_the_best_rate_of_as_much_memory() -> None:
+    mixed = Peaks({**PEAKS.products, "bfloat16": 4e11}, PEAKS.streams)
+    assert floor_ms(WORKLOADS["W2-bf16"], 0, mixed) == pytest.approx(floor_ms(WORKLOADS["W2"], 0, PEAKS) / 4)
+    assert floor_ms(WORKLOADS["W2-bf16"], 0, PEAKS) == floor_ms(WORKLOADS["W2"], 0, PEAKS)
     expected = 444_416 / 1e11 + 7 * 4 * 2499 / 4e10
     assert floor_ms(WORKLOADS["W1"], 2499, PEAKS) == pytest.approx(1e3 * expected)
     assert PEAKS.stream_rate(2**24) == 1e10
@@ -197,6 +202,23 @@ def test_contenders_get_equal_threads_and_the_kernels_asked_for(monkeypatch: pyt
         "2",
         "2",
     )
+
+
+@pytest.mark.parametrize("kind", large_models.TRAFFIC)
+def test_a_stream_reads_and_writes_as_many_arrays_as_a_step(kind: str) -> None:
+    traffic = large_models.TRAFFIC[kind]
+    before = np.full((traffic.reads + traffic.writes, 8), 1, np.float32)
+    passes = large_models.passes(before, traffic)
+    for each in passes:
+        each()
+    written = [row for row in before if row[0] != 1]
+    assert len(written) == min(traffic.writes, traffic.reads - traffic.writes), "sums are 2, copies stay 1"
+    assert large_models.stream_rate(64, traffic, 2, 0.0) > 0
+
+
+def test_the_page_has_a_place_for_large_models() -> None:
+    page = large_models.with_table(PAGE.read_text("utf-8"), "a table")
+    assert f"{large_models.BEGIN}\na table\n{large_models.END}" in page
 
 
 def test_the_tables_in_the_docs_are_those_of_the_results() -> None:

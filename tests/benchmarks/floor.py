@@ -27,10 +27,9 @@ class Peaks:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], *others: Mapping[str, Any]) -> Self:
         """Read what `peaks` printed; of `others`, by other libraries, the products count where they are faster."""
-        products = {
-            dtype: max(rate, *(other["products"][dtype] for other in others)) if others else rate
-            for dtype, rate in document["products"].items()
-        }
+        products: dict[str, float] = {}
+        for each in (document, *others):
+            products |= {dtype: max(rate, products.get(dtype, 0.0)) for dtype, rate in each["products"].items()}
         return cls(products, {int(size): rate for size, rate in document["streams"].items()})
 
     def stream_rate(self, size: float) -> float:
@@ -45,4 +44,7 @@ def floor_ms(workload: Workload, parameters: int, peaks: Peaks) -> float:
     """Return the least milliseconds of a step of a model of so many parameters, all copies of it together."""
     array = workload.copies * parameters * {"float32": 4, "float64": 8}[workload.dtype]
     update = ADAM_PASSES * array / peaks.stream_rate(RESIDENT * array)
-    return 1e3 * (workload.flops / peaks.products[workload.dtype] + update)
+    products = peaks.products[workload.dtype]
+    if workload.mixed:  # NumPy has no products of bfloat16 to measure
+        products = peaks.products.get("bfloat16", products)
+    return 1e3 * (workload.flops / products + update)

@@ -18,6 +18,7 @@ import numpy as np
 SIZES = (512, 1024, 2048)
 STREAMED = tuple(2**exponent for exponent in range(14, 29, 2))
 REPEATS = 7
+TORCH_DTYPES = ("float32", "float64", "bfloat16")
 
 
 def product_rate(dtype: str) -> float:
@@ -78,7 +79,7 @@ def main() -> None:
     parser.add_argument("--torch", action="store_true", help="multiply by PyTorch, and stream nothing")
     arguments = parser.parse_args()
     if arguments.torch:
-        products = {dtype: torch_product_rate(dtype, arguments.threads) for dtype in ("float32", "float64")}
+        products = {dtype: torch_product_rate(dtype, arguments.threads) for dtype in TORCH_DTYPES}
         print(json.dumps({"products": products}))
         return
     # Imports the engine, which the peers' environment cannot.

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tests.benchmarks.families import Columns
-from tests.benchmarks.workloads import CHECKED, WORKLOADS, Workload
+from tests.benchmarks.workloads import CHECKED, LARGE, WORKLOADS, Workload
 
 BLOCKS = 5
 """Parts of a measurement; their median counts."""
@@ -51,6 +51,7 @@ class Steps:
     version = ""
     numpy_steps: Sequence[str] | None = None
     _estimate = 1e-3
+    clock = staticmethod(time.perf_counter)
 
     def run(self, steps: int) -> tuple[int, float]:
         """Train at least so many steps; return how many it were, and the loss of the last."""
@@ -70,9 +71,9 @@ class Steps:
         taken: list[float] = []
         began = time.perf_counter()
         while not taken or (len(taken) < BLOCKS and time.perf_counter() - began < seconds):
-            start = time.perf_counter()
+            start = self.clock()
             done, _ = self.run(max(1, round(seconds / BLOCKS / self._estimate)))
-            taken.append((time.perf_counter() - start) / done)
+            taken.append((self.clock() - start) / done)
             self._estimate = taken[-1]
         return statistics.median(taken)
 
@@ -88,15 +89,19 @@ def serve(build: Build, *options: str) -> None:
     Missing, or ImportError where the library is not there.
     """
     parser = argparse.ArgumentParser()
-    parser.add_argument("workload", choices=WORKLOADS)
+    known = WORKLOADS | LARGE
+    parser.add_argument("workload", choices=known)
     parser.add_argument("--weights", type=Path, required=True, help="the file of the first weights")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--cpu-time", action="store_true", help="count the CPU time of a contender of one thread")
     for option in options:
         parser.add_argument(f"--{option}")
     arguments = parser.parse_args()
     try:
+        if arguments.cpu_time:
+            Steps.clock = staticmethod(time.process_time)
         with np.load(arguments.weights) as file:
-            makes = build(WORKLOADS[arguments.workload], dict(file), arguments)
+            makes = build(known[arguments.workload], dict(file), arguments)
         checked = [(contender, contender.losses()) for contender in (make() for make in makes)]
     except (Missing, ImportError) as reason:
         _say(missing=str(reason))

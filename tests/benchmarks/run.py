@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from tests.benchmarks.measure import ROOT, compare, environment
 from tests.benchmarks.readme import RESULTS
 from tests.benchmarks.results_file import Results, merged, read_results, row, write_results
 from tests.benchmarks.roster import ROSTER
-from tests.benchmarks.starts import definition, write_weights
+from tests.benchmarks.starts import parameter_count, write_weights
 from tests.benchmarks.table import DEFAULT, overall, terminal_block
 from tests.benchmarks.workloads import STANDARD, WORKLOADS, Workload
 
@@ -93,8 +92,7 @@ def _measured(workload: Workload, peaks: Peaks, core_type: str | None, arguments
         commands = {ROSTER[name]: [*ROSTER[name].command(sys.executable, arguments.peers), *rest] for name in chosen}
         shared = environment(arguments.threads, core_type) | _compiled_folders(Path(arguments.peers))
         outcomes = compare(commands, shared, rounds=arguments.rounds, seconds=arguments.seconds)
-    parameters = sum(math.prod(spec.shape) for spec in definition(workload).parameters.values())
-    return row(workload, floor_ms(workload, parameters, peaks), outcomes)
+    return row(workload, floor_ms(workload, parameter_count(workload), peaks), outcomes)
 
 
 def _compiled_folders(peers: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ def definition(workload: Workload) -> engine.Definition:
         for spec in document["parameters"].values():
             spec["init"] = _start(workload, spec)
     return engine.parse_graph(document)
+
+
+def parameter_count(workload: Workload) -> int:
+    """Return how many numbers a model of the workload trains."""
+    return sum(math.prod(spec.shape) for spec in definition(workload).parameters.values())
 
 
 def fits(workload: Workload, execution: engine.Execution) -> list[engine.Fit]:

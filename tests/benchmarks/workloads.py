@@ -41,16 +41,18 @@ ADAM_PASSES = 7
 class Workload:
     """What is trained, and how.
 
-    `copies` models of other first weights are trained on the same batches. Losses agree when they differ by no more
-    than `tolerance`, relative to the larger of 1 and their median.
+    Weights and batches are of `dtype`; if `mixed`, products are of bfloat16 by automatic mixed precision. `copies`
+    models of other first weights are trained on the same batches. Losses agree when they differ by no more than
+    `tolerance`, relative to the larger of 1 and their median.
     """
 
     name: str
     title: str
     model: Family
     batch: int
-    optimizer: Literal["adam", "adamw"] = "adamw"
+    optimizer: Literal["adam", "adamw", "sgd"] = "adamw"
     dtype: Literal["float32", "float64"] = "float32"
+    mixed: bool = False
     copies: int = 1
     tolerance: float = 1e-3
     lr: float = 1e-3
@@ -85,7 +87,7 @@ class Workload:
             "optimizer": optimizer,
             "batch_size": self.batch,
             "shuffle": False,
-            "precision": self.dtype,
+            "precision": "mixed_bfloat16" if self.mixed else self.dtype,
             **fields,
         }
 
@@ -102,6 +104,9 @@ WORKLOADS = {
         Workload("W2", "MLP 784-512-256-10, batch 128", USUAL, 128),
         Workload("W3", "CNN 28x28, 16 and 32 channels, batch 64", ConvNet(), 64),
         Workload("W4", "transformer 4x128, 4 heads, 64 steps, batch 16", Transformer(), 16),
+        Workload("W2-bf16", "MLP 784-512-256-10, batch 128, mixed bfloat16", USUAL, 128, mixed=True, tolerance=0.02),
+        Workload("W3-bf16", "CNN 28x28, mixed bfloat16", ConvNet(), 64, mixed=True, tolerance=0.02),
+        Workload("W4-bf16", "transformer 4x128, mixed bfloat16", Transformer(), 16, mixed=True, tolerance=0.02),
         Workload("W1-b256", "tiny MLP, batch 256, Adam", TINY, 256, "adam"),
         Workload("W2-b16", "MLP 784-512-256-10, batch 16", USUAL, 16),
         Workload("W2-b512", "MLP 784-512-256-10, batch 512", USUAL, 512),
@@ -136,11 +141,28 @@ WORKLOADS = {
         Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
     )
 }
+OPTIMIZERS: tuple[Literal["adam", "sgd"], ...] = ("adam", "sgd")
+LARGE = {
+    workload.name: workload
+    for workload in (
+        Workload(f"{kind}-{width}", f"MLP of 2 hidden layers of {width}", Mlp((16, width, width, 10)), 8, kind)
+        for width in (85, 300, 980, 3130, 9900)
+        for kind in OPTIMIZERS
+    )
+}
+"""Those of `large_models`: ten thousand to a hundred million parameters."""
+
 STANDARD = ("W1", "W2", "W3", "W4")
 """Those of the second table, and of a quick run."""
 
 
 def is_plain_mlp(workload: Workload) -> bool:
-    """Tell whether one model is trained of linear layers with ReLU between them, and cross entropy."""
+    """Tell whether one model is trained of linear layers with ReLU between them and cross entropy, in one dtype."""
     model = workload.model
-    return isinstance(model, Mlp) and model.activation == "relu" and not model.norm and workload.copies == 1
+    return (
+        isinstance(model, Mlp)
+        and model.activation == "relu"
+        and not model.norm
+        and workload.copies == 1
+        and not workload.mixed
+    )

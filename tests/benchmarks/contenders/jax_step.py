@@ -86,9 +86,15 @@ def make_update(workload: Workload) -> Any:
         "mse": lambda created, label: ((created - label) ** 2).mean(),
     }[workload.model.loss]
 
+    def narrowed(tree: Any) -> Any:
+        """Cast what is float32 to bfloat16, in mixed precision: all but the loss and the update is computed in it."""
+        if not workload.mixed:
+            return tree
+        return jax.tree.map(lambda x: x.astype(jnp.bfloat16) if x.dtype == jnp.float32 else x, tree)
+
     def loss(weights: Any, statistics: Any, label: Any, **inputs: Any) -> Any:
-        created, statistics = scores(weights, statistics, *inputs.values())
-        return measure(created, label), statistics
+        created, statistics = scores(narrowed(weights), statistics, *narrowed(inputs).values())
+        return measure(created.astype(jnp.float32) if workload.mixed else created, label), statistics
 
     def update(state: State, batch: dict[str, Any]) -> tuple[State, Any]:
         # Keyword arguments arrive sorted by name, dicts through jit too: pick the inputs by their own order.

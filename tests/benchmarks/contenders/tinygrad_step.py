@@ -68,7 +68,7 @@ def build(workload: Workload, weights: Columns, arguments: argparse.Namespace) -
     """Offer what is written for it."""
     if not is_plain_mlp(workload) and not isinstance(workload.model, ConvNet):
         raise Missing("only MLPs with ReLU and convolutional networks")
-    if workload.dtype != "float32":
+    if workload.dtype != "float32" or workload.mixed:
         raise Missing("its optimizers keep float32")
     if shutil.which("clang") is None:
         raise Missing("it compiles by clang, which is not installed")

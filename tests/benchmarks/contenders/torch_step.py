@@ -31,7 +31,7 @@ class TorchStep(Steps):
         self._threads = threads
         torch.set_num_threads(threads)
         parameters, self._loss = loss_of(workload, weights)
-        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[workload.optimizer]
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[workload.optimizer]
         options: dict[str, Any] = {"lr": workload.lr, "weight_decay": workload.decay, optimizer: True}
         self._optimizer = kind(parameters, **options)
         self._update: Callable[[], Any] = self._optimizer.step
@@ -78,7 +78,8 @@ def loss_of(workload: Workload, weights: Columns) -> tuple[list[Tensor], Callabl
     }[workload.model.loss]
 
     def loss(label: Tensor, **inputs: Tensor) -> Tensor:
-        return measure(model(*inputs.values()), label)
+        with torch.autocast("cpu", torch.bfloat16, enabled=workload.mixed):
+            return measure(model(*inputs.values()), label)
 
     return list(model.parameters()), loss
 
