@@ -55,6 +55,8 @@ class Numerics:
         compute_float32: a composition that gets nothing but a half type computes in float32 and rounds its results
             once. A kernel gets large float16 inputs as float32, where that gives the same numbers in less time.
         supports_bfloat16: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
+        reads_bfloat16: plans give the op operands of bfloat16 instead of their casts to float32, which its kernel works
+            on all the same.
         handles_missing: the op detects, fills in or skips missing values (NaN).
     """
 
@@ -63,6 +65,7 @@ class Numerics:
     autocast: Autocast = "widest"
     compute_float32: bool = False
     supports_bfloat16: bool = False
+    reads_bfloat16: bool = False
     handles_missing: bool = False
 
 

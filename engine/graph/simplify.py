@@ -89,7 +89,7 @@ def simplify(
         lister.add(node)
     lister.listing.outputs = {name: lister.number(value) for name, value in outputs.items()}
     lister.listing.updates = {name: lister.number(value) for name, value in updates.items()}
-    return _without_dead(lister.listing)
+    return drop_dead(lister.listing)
 
 
 class _Lister:
@@ -172,8 +172,8 @@ def _frozen(attrs: Mapping[str, Any]) -> tuple[object, ...]:
     return tuple((name, type(value).__name__, repr(value)) for name, value in sorted(attrs.items()))
 
 
-def _without_dead(listing: Listing) -> Listing:
-    """Drop instructions that merging has left without a reader."""
+def drop_dead(listing: Listing) -> Listing:
+    """Drop instructions whose results nothing reads; return the listing."""
     live = {*listing.outputs.values(), *listing.updates.values()}
     kept = []
     for instruction in reversed(listing.instructions):

@@ -8,7 +8,7 @@ when its address is first asked for, unless the code is on disk from before.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -31,6 +31,8 @@ SIGNATURE = types.void(types.CPointer(types.int64))
 # Sums may be reordered so that they use vector registers; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 FLOATS: tuple[DType, ...] = (np.dtype(np.float32), np.dtype(np.float64))
+PAIRS: DType = np.dtype(np.int32)
+"""In kernels of matrix products: pairs of bfloat16 by their bits, whose products are summed in float32."""
 
 
 KERNELS: list[Kernel] = []
@@ -47,6 +49,7 @@ class Kernel:
         *,
         name: str = "",
         parts: Mapping[str, Callable[..., Any]] | None = None,
+        of_float32: Sequence[str] = (),
     ) -> None:
         """Compile nothing yet.
 
@@ -54,12 +57,14 @@ class Kernel:
             body: the function of a block's address.
             dtypes: what `real` may be.
             name: what the kernel is called, unless as the body.
-            parts: functions that the body calls by these names; in them `real` is the dtype too.
+            parts: functions that the body, and those behind them, call by these names; in them `real` is the dtype too.
+            of_float32: the parts in which `real` is float32 all the same.
         """
         self.name = name or body.__name__
         self.body = body
         self.dtypes = dtypes
         self.parts = dict(parts or {})
+        self.of_float32 = frozenset(of_float32)
         KERNELS.append(self)
         self._compiled: dict[DType, Any] = {}
 
@@ -84,7 +89,9 @@ class Kernel:
 
     def _compile(self, dtype: DType) -> Any:
         declare_symbols()
-        parts = {name: inline(_typed(part, dtype, name)) for name, part in self.parts.items()}
+        parts: dict[str, Any] = {}
+        for name, part in self.parts.items():
+            parts[name] = inline(_typed(part, FLOATS[0] if name in self.of_float32 else dtype, name, parts))
         body = _typed(self.body, dtype, self.code_name(dtype), parts)
         return compile_kept(
             lambda kept: numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)

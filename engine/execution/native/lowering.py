@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import DType
+from engine.core.dtypes import BFLOAT16, FLOAT16, DType
 from engine.core.value import Array
 from engine.execution.native.kernel import Kernel
 
@@ -100,6 +100,11 @@ def word(argument: Argument, scratch: int) -> int:
         bits: int = struct.unpack("<q", struct.pack("<d", argument))[0]
         return bits
     return int(argument)
+
+
+def is_half(dtype: DType) -> bool:
+    """Return whether a dtype is float16 or bfloat16."""
+    return dtype == FLOAT16 or dtype is BFLOAT16  # which is None without its package, and a dtype equals that
 
 
 def alike(*arrays: Array) -> bool:

@@ -10,12 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.core.dtypes import BFLOAT16, FLOAT16
 from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
-from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of
+from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
 ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
 """Ops along an axis whose kernels go along the last one."""
@@ -39,11 +38,7 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
 
 def _is_copied(op: str, array: Array) -> bool:
     """Tell whether an operand is copied first; a cast rounds once, and numbers are drawn in the type they have."""
-    return not array.flags.c_contiguous or (_is_half(array) and op != "cast" and not OPS[op].random)
-
-
-def _is_half(array: Array) -> bool:
-    return array.dtype == FLOAT16 or array.dtype is BFLOAT16  # which is None without its package
+    return not array.flags.c_contiguous or (is_half(array.dtype) and op != "cast" and not OPS[op].random)
 
 
 def _copied(source: Array, target: Array) -> list[Call] | None:
@@ -66,7 +61,7 @@ def _along_last(work: Work) -> Work:
 def _on_copies(op: str, work: Work) -> list[Call] | None:
     """Return calls that go by contiguous copies of operands, which lie in scratch memory."""
     scattered = list({id(a): a for a in (*work.inputs, *work.outputs) if _is_copied(op, a)}.values())
-    dtypes = [FLOATS[0] if _is_half(array) else array.dtype for array in scattered]
+    dtypes = [FLOATS[0] if is_half(array.dtype) else array.dtype for array in scattered]
     counts = [array.size * dtype.itemsize for array, dtype in zip(scattered, dtypes, strict=True)]
     sizes = [-(-count // LINE) * LINE for count in counts]
     # Nothing is written here: kernels find the copies at these places of the scratch memory.

@@ -101,7 +101,7 @@ def _split_columns(case: Case) -> Cut | None:
 
 @primitive(
     shape_rule=_matmul,
-    numerics=Numerics(promotion="common", autocast="half"),
+    numerics=Numerics(promotion="common", autocast="half", reads_bfloat16=True),
     sharding=Sharding(_split_product, _split_columns),
     flops=_product_flops,
     fans=_product_fans,

@@ -9,7 +9,14 @@ import numpy as np
 
 from engine.core.attributes import Axes
 from engine.core.batching import Call, Outputs, along
-from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, PRECISE_FUNCTION, Algebra, CallForms
+from engine.core.declarations import (
+    AUTOCAST_FLOAT32,
+    PRECISE_COMPOSITION,
+    PRECISE_FUNCTION,
+    Algebra,
+    CallForms,
+    Numerics,
+)
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.errors import DTypeError, ShapeError
 from engine.core.registry import composite, primitive
@@ -156,6 +163,7 @@ def _sum_to(x: Value, *, shape: tuple[int, ...]) -> Spec:
 
 @primitive(
     shape_rule=_sum_to,
+    numerics=Numerics(reads_bfloat16=True),
     algebra=Algebra(identity=True),
     sharding=along_first_axis(_split_sum_to),
     samples=[sample((2, 3), shape=(3,)), sample((2, 3), shape=(2, 1)), sample((3,), shape=())],

@@ -231,8 +231,7 @@ def test_activations_are_kept_in_the_half_type_alone() -> None:
     layers = [{"layer": "linear", "units": 16, "activation": "gelu"} for _ in range(12)]
     graph = parse_graph({"inputs": {"x": ["n", 16], "y": ["n", 16]}, "layers": layers, "loss": "mse_loss"})
     arenas = [planned(graph, half, rows=2048).arena_bytes for half in (None, BFLOAT16, FLOAT16)]
-    assert arenas[1] < 0.65 * arenas[0]
-    assert arenas[1] == arenas[2]
+    assert arenas[1] <= arenas[2] < 0.65 * arenas[0], "products read bfloat16 itself"
 
 
 @pytest.mark.parametrize("place", ["inputs", "parameters"])

@@ -98,7 +98,8 @@ def pack_rows(
 ) -> Any:
     """Copy `count` numbers of each of `rows` rows, `step` bytes apart, to rows of `vectors` registers, 1 to 3.
 
-    Numbers behind the first `count` are set to 0. There is at least one row.
+    Numbers behind the first `count` are set to 0. There is at least one row. Of pairs of bfloat16 (see Emitter) each
+    row is made of two: a word has the number of the first one in its lower half.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -107,13 +108,15 @@ def pack_rows(
 
         def one(kind: tuple[int, int]) -> None:
             masks = [emit.first_lanes(builder.sub(count, emit.word(v * emit.lanes))) for v in range(kind[1])]
+            half_step = builder.sdiv(step, emit.word(2))
 
             def row(index: Any, _: list[Any]) -> list[Any]:
                 read = builder.add(source, builder.mul(index, step))
                 written = emit.at(target, (index, kind[1] * vector_bytes()))
                 for v, mask in enumerate(masks):
-                    shift = emit.word(v * vector_bytes())
-                    emit.store(emit.masked_load(builder.add(read, shift), mask), builder.add(written, shift))
+                    read_at = builder.add(read, emit.word(v * emit.lanes * (2 if emit.pairs else emit.size)))
+                    number = _paired(emit, read_at, half_step, mask) if emit.pairs else emit.masked_load(read_at, mask)
+                    emit.store(number, builder.add(written, emit.word(v * vector_bytes())))
                 return []
 
             emit.loop(rows, [], row)
@@ -122,3 +125,11 @@ def pack_rows(
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 6, zero), generate
+
+
+def _paired(emit: Emitter, first: Any, step: Any, mask: Any) -> Any:
+    """Return words with the numbers of a row in their lower halves, of that `step` bytes behind in the upper ones."""
+    builder = emit.builder
+    low, high = (emit.masked_load_halves(place, mask) for place in (first, builder.add(first, step)))
+    shifted = builder.shl(high, ir.Constant(high.type, [16] * emit.lanes))
+    return builder.bitcast(builder.or_(low, shifted), emit.vector)

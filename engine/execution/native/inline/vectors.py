@@ -18,6 +18,19 @@ WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
 
 
+class _BFloat(ir.Type):  # type: ignore[misc] # llvmlite has no types
+    """The type of a bfloat16, which llvmlite has no name for."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BFloat)
+
+    def __hash__(self) -> int:
+        return hash(_BFloat)
+
+
 @cache
 def vector_bytes() -> int:
     """Return the bytes of a vector register of this machine."""
@@ -32,12 +45,22 @@ def registers() -> int:
     return 32 if arm or vector_bytes() == 64 else 16
 
 
+@cache
+def multiplies_pairs() -> bool:
+    """Return whether this machine multiplies pairs of bfloat16 in one instruction."""
+    return vector_bytes() == 64 and bool(llvmlite.binding.get_host_cpu_features().get("avx512bf16"))
+
+
 class Emitter:
     """What a block of vector code is written with: addresses are 64-bit words, vectors have all a register's lanes."""
 
     def __init__(self, builder: Any, zero: Any) -> None:
-        """Write at the place of `builder`; `zero` is the numba type of the numbers."""
-        single = zero == types.float32
+        """Write at the place of `builder`; `zero` is the numba type of the numbers.
+
+        Of int32 it means pairs of bfloat16 by their bits, whose products are summed in float32.
+        """
+        self.pairs = zero == types.int32
+        single = self.pairs or zero == types.float32
         self.builder = builder
         self.number = ir.FloatType() if single else ir.DoubleType()
         self.size = 4 if single else 8
@@ -92,9 +115,41 @@ class Emitter:
         return self.builder.shuffle_vector(first, nothing, zeros)
 
     def multiply_add(self, x: Any, y: Any, z: Any) -> Any:
-        """Return x y + z, rounded once where the machine can."""
+        """Return x y + z, rounded once where the machine can; of pairs the sum of both products and z."""
+        if self.pairs:
+            return self._add_pairs(x, y, z)
         name = f"llvm.fmuladd.v{self.lanes}{self._suffix}"
         return self.builder.call(self._function(name, self.vector, [self.vector] * 3), [x, y, z])
+
+    def _add_pairs(self, x: Any, y: Any, z: Any) -> Any:
+        if multiplies_pairs():
+            halves = ir.VectorType(_BFloat(), 2 * self.lanes)
+            multiply = self._function("llvm.x86.avx512bf16.dpbf16ps.512", self.vector, [self.vector, halves, halves])
+            return self.builder.call(multiply, [z, *(self.builder.bitcast(pairs, halves) for pairs in (x, y))])
+        fused = self._function(f"llvm.fmuladd.v{self.lanes}f32", self.vector, [self.vector] * 3)
+        for half in (self._upper, self._lower):
+            z = self.builder.call(fused, [half(x), half(y), z])
+        return z
+
+    def _upper(self, pairs: Any) -> Any:
+        """Return the upper halves of words as float32."""
+        bits = self.builder.bitcast(pairs, ir.VectorType(INDEX, self.lanes))
+        upper = ir.Constant(bits.type, [0xFFFF0000] * self.lanes)
+        return self.builder.bitcast(self.builder.and_(bits, upper), self.vector)
+
+    def _lower(self, pairs: Any) -> Any:
+        """Return the lower halves of words as float32."""
+        bits = self.builder.bitcast(pairs, ir.VectorType(INDEX, self.lanes))
+        return self.builder.bitcast(self.builder.shl(bits, ir.Constant(bits.type, [16] * self.lanes)), self.vector)
+
+    def masked_load_halves(self, address: Any, mask: Any) -> Any:
+        """Load neighbouring 16-bit words as int32, as many as a vector of numbers has lanes; those off a mask are 0."""
+        words = ir.VectorType(ir.IntType(16), self.lanes)
+        pointer, bits = words.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+        function = self._function(f"llvm.masked.load.v{self.lanes}i16.p0", words, [pointer, INDEX, bits, words])
+        place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(words, [0] * self.lanes)
+        read = self.builder.call(function, [place, ir.Constant(INDEX, 2), mask, nothing])
+        return self.builder.zext(read, ir.VectorType(INDEX, self.lanes))
 
     def total(self, vector: Any) -> Any:
         """Return the sum of the lanes."""

@@ -37,12 +37,13 @@ def blocked_product(a: Any) -> None:
     """C = op(A) B.
 
     Words: is A transposed; rows and columns of C, depth; A, B, C, each with the bytes from row to row; rows,
-    columns and depth of a block; scratch for a block of A and for one of B; bytes of a register.
+    columns and depth of a block; scratch for a block of A and for one of B; bytes of a register, and of a number of the
+    rows of A and B that are packed as they lie.
     """
     rows, columns, depth = a[1], a[2], a[3]
     left, left_step, right, right_step, target, step = a[4], a[5], a[6], a[7], a[8], a[9]
     rows_block, columns_block, depth_block = a[10], a[11], a[12]
-    left_block, right_block, register = a[13], a[14], a[15]
+    left_block, right_block, register, size = a[13], a[14], a[15], a[16]
     lanes = register // itemsize
     width = VECTORS * lanes
     for first_column in range(0, columns, columns_block):
@@ -51,22 +52,22 @@ def blocked_product(a: Any) -> None:
             block_depth = min(depth_block, depth - k)
             for start in range(0, block_depth, AT_A_TIME):
                 taken = min(AT_A_TIME, block_depth - start)
-                source = right + (k + start) * right_step + first_column * itemsize
+                source = right + (k + start) * right_step + first_column * size
                 for c in range(0, block_columns, width):
                     count = min(width, block_columns - c)
                     vectors = (count + lanes - 1) // lanes
                     panel = right_block + c * block_depth * itemsize + start * vectors * register
-                    pack_rows(vectors, panel, source + c * itemsize, right_step, taken, count, real(0))
+                    pack_rows(vectors, panel, source + c * size, right_step, taken, count, real(0))
             for first_row in range(0, rows, rows_block):
                 block_rows = min(rows_block, rows - first_row)
                 if a[0]:
                     for start in range(0, block_depth, AT_A_TIME):
                         taken = min(AT_A_TIME, block_depth - start)
-                        source = left + (k + start) * left_step + first_row * itemsize
+                        source = left + (k + start) * left_step + first_row * size
                         for r in range(0, block_rows, lanes):
                             packed = left_block + r * block_depth * itemsize + start * register
                             count = min(lanes, block_rows - r)
-                            pack_rows(1, packed, source + r * itemsize, left_step, taken, count, real(0))
+                            pack_rows(1, packed, source + r * size, left_step, taken, count, real(0))
                 else:
                     for r in range(0, block_rows, lanes):
                         packed = left_block + r * block_depth * itemsize
@@ -100,7 +101,7 @@ def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     rows, columns = min(m, ROWS_BLOCK), min(n, PANELS * VECTORS * lanes)
     left, right = (-(-extent // lanes) * register * depth for extent in (rows, columns))
     steps = (a, lda * size, b, ldb * size, c, ldc * size)
-    blocks = (rows, columns, depth, Scratch(), Scratch(left), register)
+    blocks = (rows, columns, depth, Scratch(), Scratch(left), register, size)
     return [Call(blocked_product, dtype, (ta, m, n, k, *steps, *blocks), left + right)]
 
 

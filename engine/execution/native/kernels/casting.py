@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import BFLOAT16, BOOL, FLOAT16, DType
+from engine.core.dtypes import BOOL, DType
 from engine.core.value import Array
 from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, operands
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.lowering import Call, Work, is_half, lowers
 
 
 def convert(a: Any) -> None:
@@ -74,18 +74,14 @@ def raw(x: Array) -> Array:
     """Return bool as bytes and half types as their bits, and other arrays as they are."""
     if x.dtype == BOOL:
         return x.view(np.uint8)
-    return x.view(np.uint16) if _half(x.dtype) else x
-
-
-def _half(dtype: DType) -> bool:
-    return dtype == FLOAT16 or dtype is BFLOAT16  # which is None without its package, and a dtype equals that
+    return x.view(np.uint16) if is_half(x.dtype) else x
 
 
 def _conversion(found: DType, wanted: DType) -> str | None:
     """Return what conversion takes one type to another; None where no kernel does."""
-    if _half(wanted):
+    if is_half(wanted):
         return wanted.name if found == FLOATS[0] else None
-    if _half(found):
+    if is_half(found):
         return f"cast_of_{found.name}" if wanted in FLOATS else None
     if found.name not in (*NUMBERS, "bool", "uint8"):
         return None

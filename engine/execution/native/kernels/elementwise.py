@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from engine.core.dtypes import DType
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp, rsqrt, sigmoid, tanh
+from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
-from engine.execution.native.lowering import Argument, Call, Work, lowers
+from engine.execution.native.lowering import Argument, Call, Work, is_half, lowers
 
 AXES = 4
 """Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
@@ -91,6 +93,11 @@ def apply(*_: Any) -> Any:
     raise NotImplementedError
 
 
+def function(*_: Any) -> Any:
+    """Stand for the function of float32 that is applied to half types."""
+    raise NotImplementedError
+
+
 def _maximum(x: Any, y: Any) -> Any:
     # A comparison with NaN is false: of two numbers the first that is NaN comes out.
     return x if x >= y or x != x else y
@@ -134,6 +141,23 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
 DTYPES = {op: (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS for op in (*UNARY, *BINARY)}
+
+
+HALF_APPLICATIONS: Mapping[tuple[str, int], Callable[..., Any]] = {
+    ("bfloat16", 1): lambda x: bfloat16_of(function(of_bfloat16(x))),
+    ("bfloat16", 2): lambda x, y: bfloat16_of(function(of_bfloat16(x), of_bfloat16(y))),
+    ("float16", 1): lambda x: float16_of(function(of_float16(x))),
+    ("float16", 2): lambda x, y: float16_of(function(of_float16(x), of_float16(y))),
+}
+"""By half type and number of operands: they are widened, and the result of the function is rounded once."""
+
+
+@cache
+def half_kernel(op: str, half: str) -> Kernel:
+    """Return the kernel of an op on a half type, by its bits: nothing of float32 is stored."""
+    body, applied, count = (unary, UNARY[op], 1) if op in UNARY else (binary, BINARY[op], 2)
+    parts = {"function": applied, "apply": HALF_APPLICATIONS[half, count]}
+    return Kernel(body, (np.dtype(np.uint16),), name=f"{op}_{half}", parts=parts, of_float32=("function",))
 
 
 def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]] | None:
@@ -204,7 +228,21 @@ def elementwise(
     return lower
 
 
+def with_halves(op: str, lowering: Callable[[Work], list[Call] | None]) -> Callable[[Work], list[Call] | None]:
+    """Return a lowering that takes operands of one half type as well."""
+
+    def lower(work: Work) -> list[Call] | None:
+        (out,) = work.outputs
+        if not is_half(out.dtype) or any(array.dtype != out.dtype for array in work.inputs):
+            return lowering(work)
+        words = operands(Work([array.view(np.uint16) for array in work.inputs], [out.view(np.uint16)], work.attrs))
+        code = half_kernel(op, out.dtype.name)
+        return None if words is None else [Call(code, code.dtypes[0], words, elementwise=True)]
+
+    return lower
+
+
 for _op in UNARY:
-    lowers(_op)(elementwise(UNARY_KERNELS, _op, DTYPES[_op]))
+    lowers(_op)(with_halves(_op, elementwise(UNARY_KERNELS, _op, DTYPES[_op])))
 for _op in BINARY:
-    lowers(_op)(elementwise(BINARY_KERNELS, _op, DTYPES[_op]))
+    lowers(_op)(with_halves(_op, elementwise(BINARY_KERNELS, _op, DTYPES[_op])))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from engine.core.dtypes import BFLOAT16, FLOAT32
 from engine.core.value import Array
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.kernel import FLOATS, kernel, real
 from engine.execution.native.kernels.blocked_product import by_blocks
 from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_panels
+from engine.execution.native.kernels.paired_product import by_pairs
 from engine.execution.native.kernels.split_product import by_parts
 from engine.execution.native.lowering import Call, Work, lowers
 
@@ -40,6 +42,11 @@ def products(a: Any) -> None:
         )  # fmt: skip
 
 
+def _are_halves(a: Array, b: Array, c: Array) -> bool:
+    """Tell whether bfloat16 are multiplied to float32."""
+    return a.dtype is BFLOAT16 and b.dtype is BFLOAT16 and c.dtype == FLOAT32
+
+
 def leading(matrix: Array) -> tuple[bool, int] | None:
     """Return whether a matrix lies transposed in memory, and its leading dimension in elements; None if neither."""
     rows, columns = matrix.shape
@@ -66,7 +73,8 @@ def merged(x: Array) -> Array | None:
 def _(work: Work) -> list[Call] | None:
     a, b = work.inputs
     (c,) = work.outputs
-    if c.dtype not in FLOATS or a.dtype != c.dtype or b.dtype != c.dtype or not (a.size and b.size):
+    halves = _are_halves(a, b, c)
+    if not (halves or (c.dtype in FLOATS and a.dtype == b.dtype == c.dtype)) or not (a.size and b.size):
         return None
     ta, tb = bool(work.attrs["transpose_a"]), bool(work.attrs["transpose_b"])
     if b.ndim == 2 and a.ndim > 2 and not ta:
@@ -77,7 +85,7 @@ def _(work: Work) -> list[Call] | None:
             return None  # contiguous copies make it one product
     if a.ndim == b.ndim == 2:
         return _one(a, b, c, ta, tb)
-    return _many(a, b, c, ta, tb)
+    return None if halves else _many(a, b, c, ta, tb)
 
 
 def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[Call] | None:
@@ -89,6 +97,8 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     m, n = c.shape
     k = a.shape[0] if ta else a.shape[1]
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
+    if _are_halves(a, b, c):
+        return by_pairs(words)
     ways = () if more else (by_vector, by_parts, by_panels, by_blocks)
     found = next((calls for calls in (way(words, c.dtype) for way in ways) if calls), None)
     return found or [Call(products if more else product, c.dtype, words)]

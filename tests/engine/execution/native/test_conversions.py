@@ -44,6 +44,6 @@ def test_rounding_to_halves(half, run_both):
 
 
 def test_float64_is_no_half_type_where_there_is_no_bfloat16(run_both, monkeypatch):
-    monkeypatch.setattr("engine.execution.native.kernels.casting.BFLOAT16", None)
+    monkeypatch.setattr("engine.execution.native.lowering.BFLOAT16", None)
     (found,), (expected,) = run_both("cast", np.array([True, False]), dtype="float64")
     np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,42 @@
+"""Casts from bfloat16 that ops spare: a plan holds the smaller operand, and the kernel widens what it reads."""
+
+from __future__ import annotations
+
+from engine.core.dtypes import BFLOAT16, FLOAT32, is_float
+from engine.core.value import Spec
+from engine.graph.simplify import Instruction, Listing, drop_dead
+
+
+def read_halves(listing: Listing) -> Listing:
+    """Give ops that read bfloat16 the operands of casts to float32, where all their floating operands are such casts.
+
+    Views of such casts count too. Results stay float32 and have the same bits: kernels without arithmetic for bfloat16
+    get it as float32.
+    """
+    casts = [each for each in listing.instructions if each.op.algebra.conversion and _widens(listing, each)]
+    if casts:
+        narrow = {each.outputs[0]: each.inputs[0] for each in casts}
+        listing.instructions = [new for each in listing.instructions for new in _reading(listing, each, narrow)]
+        drop_dead(listing)
+    return listing
+
+
+def _widens(listing: Listing, cast: Instruction) -> bool:
+    source, made = (listing.specs[number].dtype for number in (cast.inputs[0], cast.outputs[0]))
+    return source is BFLOAT16 and made == FLOAT32
+
+
+def _reading(listing: Listing, each: Instruction, narrow: dict[int, int]) -> list[Instruction]:
+    """Return an instruction with bfloat16 operands if it takes them; beside a view of a cast one of the cast's operand.
+
+    `narrow` has the bfloat16 of each value that is the cast of one, to which it adds that view.
+    """
+    inputs = tuple(narrow.get(number, number) for number in each.inputs)
+    if each.op.view and each.inputs[0] in narrow:
+        (made,) = each.outputs
+        narrow[made] = listing.new(Spec(listing.specs[made].shape, listing.specs[inputs[0]].dtype))
+        return [each, Instruction(each.op, inputs, (narrow[made],), each.attrs, each.origin)]
+    floats = [number for number in each.inputs if is_float(listing.specs[number].dtype)]
+    if each.op.numerics.reads_bfloat16 and all(number in narrow for number in floats):
+        return [Instruction(each.op, inputs, each.outputs, each.attrs, each.origin)]
+    return [each]
