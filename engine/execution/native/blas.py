@@ -23,6 +23,8 @@ class Blas:
         sgemm, dgemm: addresses of the products of float32 and float64.
         factor: by dtype, the address of LAPACK's Cholesky factorization, where the library has it.
         substitute: the same of BLAS's solution of triangular systems.
+        solve, decompose: addresses of LAPACK's solution of systems of float64 and of its triangular factors; 0 where
+            the library has none whose integers have 64 bits.
     """
 
     def __init__(
@@ -33,12 +35,16 @@ class Blas:
         get_threads: Callable[..., Any],
         factor: Mapping[str, int],
         substitute: Mapping[str, int],
+        solve: int,
+        decompose: int,
     ) -> None:
         """Take the addresses of C functions, and two to call."""
         self.sgemm = sgemm
         self.dgemm = dgemm
         self.factor = factor
         self.substitute = substitute
+        self.solve = solve
+        self.decompose = decompose
         self._set_threads = set_threads
         self._get_threads = get_threads
         self._lock = Lock()
@@ -96,7 +102,10 @@ def _symbols(library: ctypes.CDLL, before: str, behind: str) -> Blas | None:
         return None
     sgemm, dgemm = (ctypes.cast(product, ctypes.c_void_p).value or 0 for product in products)
     factor = _addresses(library, f"{before}%spotrf_{behind}")
-    return Blas(sgemm, dgemm, setter, getter, factor, _addresses(library, f"{before}cblas_%strsm{behind}"))
+    substitute = _addresses(library, f"{before}cblas_%strsm{behind}")
+    systems = [_addresses(library, f"{before}%s{name}_{behind}").get("float64", 0) for name in ("gesv", "getrf")]
+    solve, decompose = systems if behind else (0, 0)
+    return Blas(sgemm, dgemm, setter, getter, factor, substitute, solve, decompose)
 
 
 def _addresses(library: ctypes.CDLL, name: str) -> dict[str, int]:

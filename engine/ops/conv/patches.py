@@ -18,9 +18,10 @@ from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.conv.columns import Pairs, count_positions, pad_spatial, per_axis, tap, view_windows
 
 
-def _geometry(
+def window_geometry(
     op: str, rank: int, kernel: Window, stride: Window, padding: Window, dilation: Window
 ) -> tuple[Ints, Ints, Pairs, Ints]:
+    """Return kernel, stride, padding and dilation of each spatial axis."""
     if rank not in (1, 2, 3):
         raise ShapeError(f"{op} needs 1 to 3 spatial axes, got {rank}")
     widths = per_axis(f"{op}.padding", padding, rank, 0)
@@ -35,7 +36,7 @@ def _geometry(
 def _columns(op: str, shape: Shape, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Shape:
     if len(shape) < 3:
         raise ShapeError(f"{op} needs images [N, C, *spatial], got {list(shape)}")
-    kernels, strides, pairs, dilations = _geometry(op, len(shape) - 2, kernel, stride, padding, dilation)
+    kernels, strides, pairs, dilations = window_geometry(op, len(shape) - 2, kernel, stride, padding, dilation)
     extents = count_positions(op, shape[2:], kernels, strides, pairs, dilations)
     return shape[0], shape[1] * math.prod(kernels), math.prod(extents)
 
@@ -61,7 +62,7 @@ def im2col(
 
     PyTorch calls it nn.functional.unfold.
     """
-    kernels, strides, pairs, dilations = _geometry("im2col", x.ndim - 2, kernel, stride, padding, dilation)
+    kernels, strides, pairs, dilations = window_geometry("im2col", x.ndim - 2, kernel, stride, padding, dilation)
     windows = view_windows(pad_spatial(x, pairs), kernels, strides, dilations)
     if out is None:
         out = np.empty(
@@ -79,7 +80,7 @@ def _(g: Value, y: Value, x: Value, **window: Any) -> Value:
 def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Window, dilation: Window) -> Spec:
     if x.ndim != 3 or min(size, default=0) < 0:
         raise ShapeError(f"col2im needs columns [N, C * kernel elements, positions] and a size, got {list(x.shape)}")
-    kernels = _geometry("col2im", len(size), kernel, stride, padding, dilation)[0]
+    kernels = window_geometry("col2im", len(size), kernel, stride, padding, dilation)[0]
     shape = (x.shape[0], x.shape[1] // math.prod(kernels), *size)
     wanted = _columns("col2im", shape, kernel, stride, padding, dilation)
     if x.shape != wanted:
@@ -115,7 +116,7 @@ def col2im(
 
     The transpose of im2col; columns are [N, C * kernel elements, positions]. PyTorch calls it nn.functional.fold.
     """
-    kernels, strides, pairs, dilations = _geometry("col2im", len(size), kernel, stride, padding, dilation)
+    kernels, strides, pairs, dilations = window_geometry("col2im", len(size), kernel, stride, padding, dilation)
     extents = count_positions("col2im", size, kernels, strides, pairs, dilations)
     channels = x.shape[1] // math.prod(kernels)
     columns = x.reshape(x.shape[0], channels, *kernels, *extents)

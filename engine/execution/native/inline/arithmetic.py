@@ -113,7 +113,8 @@ def _tanh32(x: Any) -> Any:
     near = p * s * x + x
     far = np.float32(1.0) - np.float32(2.0) / (exp(z + z) + np.float32(1.0))
     far = far if x > np.float32(0.0) else -far
-    return near if z < np.float32(0.625) else (far if x == x else x)
+    value = near if z < np.float32(0.625) else (far if x == x else x)
+    return value if x != np.float32(0.0) else x
 
 
 def _tanh64(x: Any) -> Any:

@@ -1,7 +1,8 @@
 """The error function and its complement in float64, as straight-line code that vectorises.
 
-W. J. Cody's rational approximations, with the coefficients of engine.ops.elementwise.error_function: numerator and
-denominator of each region of |x| are computed, and one quotient serves the region that x lies in.
+Near 0 fdlibm's rational approximation of erf(x) / x - 1, elsewhere W. J. Cody's of the complement, with the
+coefficients of engine.ops.elementwise.error_function: numerator and denominator of each region of |x| are computed, and
+one quotient serves the region that x lies in.
 """
 
 from __future__ import annotations
@@ -12,14 +13,11 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import INLINE
+from engine.execution.native.inline.powers import exponential_of_sum, fused
 from engine.ops.elementwise.error_function import (
     BETWEEN_P,
     BETWEEN_Q,
-    CENTRE,
-    CENTRE_P,
-    CENTRE_Q,
     TAIL,
     TAIL_P,
     TAIL_Q,
@@ -27,35 +25,39 @@ from engine.ops.elementwise.error_function import (
 )
 
 ROOT = 0.5 * TWO_OVER_ROOT_PI
-A0, A1, A2, A3, A4 = CENTRE_P
-B0, B1, B2, B3, _ = CENTRE_Q
 C0, C1, C2, C3, C4, C5, C6, C7, C8 = BETWEEN_P
 D0, D1, D2, D3, D4, D5, D6, D7, _ = BETWEEN_Q
 E0, E1, E2, E3, E4, E5 = TAIL_P
 F0, F1, F2, F3, F4, _ = TAIL_Q
+CENTRE = 0.84375
+"""Up to here erf(x) = x + x y, y a quotient of polynomials in x^2."""
 FAR = 30.0
 """From here on the complement is 0 in float64."""
+ROOT_HALF, ROOT_HALF_LOW = 0.70710678118654752440, -4.833646656726457e-17
+"""The root of 1/2, and what rounding has taken from it."""
 
 
-def erfc_of(x: Any, complement: Any) -> Any:
-    """The error function of a float64, or 1 less that if `complement`; within 2 units in the last place."""
+def erfc_of(x: Any, low: Any, complement: Any) -> Any:
+    """The error function of x + low, or 1 less that if `complement`; `low` is what rounding has taken from the sum."""
     raise NotImplementedError
 
 
 @overload(erfc_of, jit_options=INLINE)
-def _erfc_of(x: Any, complement: Any) -> Any:
+def _erfc_of(x: Any, low: Any, complement: Any) -> Any:
     assert x == types.float64
-    return _cody
+    return _by_regions
 
 
-def _cody(x: Any, complement: Any) -> Any:
+def _by_regions(x: Any, low: Any, complement: Any) -> Any:
     size = FAR if abs(x) > FAR else abs(x)
     z = size * size
     centre = size <= CENTRE
     tail = size > TAIL
+    p = (-2.37630166566501626084e-05 * z - 5.77027029648944159157e-03) * z - 2.84817495755985104766e-02
+    p = (p * z - 3.25042107247001499370e-01) * z + 1.28379167095512558561e-01
+    q = (-3.96022827877536812320e-06 * z + 1.32494738004321644526e-04) * z + 5.08130628187576562776e-03
+    q = ((q * z + 6.50222499887672944485e-02) * z + 3.97917223959155352819e-01) * z + 1.0
     # In the tail polynomials of 1 / x^2, multiplied by powers of x^2 so that there is nothing to divide.
-    p = (((A4 * z + A3) * z + A2) * z + A1) * z + A0
-    q = (((z + B3) * z + B2) * z + B1) * z + B0
     s = size
     p2 = (((((((C8 * s + C7) * s + C6) * s + C5) * s + C4) * s + C3) * s + C2) * s + C1) * s + C0
     q2 = (((((((s + D7) * s + D6) * s + D5) * s + D4) * s + D3) * s + D2) * s + D1) * s + D0
@@ -64,13 +66,14 @@ def _cody(x: Any, complement: Any) -> Any:
     above = p * x if centre else (ROOT * q3 - p3 if tail else p2)
     below = q if centre else (q3 * s if tail else q2)
     ratio = above / below
-    # exp(-x^2) without the rounding error of x^2: the square of x rounded to 1/16 is exact.
-    coarse = np.floor(s * 16.0) * 0.0625
-    rest = exp(-coarse * coarse) * exp(-(s - coarse) * (s + coarse)) * ratio
+    # exp(-(x + low)^2), whose error would be x^2 times that of its exponent.
+    taken = np.copysign(2.0 * size * low, low * x)
+    rest = exponential_of_sum(-z, -(fused(size, size, -z) + taken)) * ratio
     if complement:
-        value = 1.0 - ratio if centre else (2.0 - rest if x < 0.0 else rest)
+        inner = 0.5 - ((x - 0.5) + ratio) if x > 0.25 else 1.0 - (x + ratio)
+        value = inner if centre else (2.0 - rest if x < 0.0 else rest)
     else:
-        value = ratio if centre else (rest - 1.0 if x < 0.0 else 1.0 - rest)
+        value = x + ratio if centre else (rest - 1.0 if x < 0.0 else 1.0 - rest)
     return value if x == x else x
 
 
@@ -82,6 +85,8 @@ def normal_share(x: Any) -> Any:
 @overload(normal_share, jit_options=INLINE)
 def _normal_share(x: Any) -> Any:
     def share(x: Any) -> Any:
-        return 0.5 * erfc_of(x * -0.70710678118654752440, True)
+        t = x * -ROOT_HALF
+        low = fused(x, -ROOT_HALF, -t) - x * ROOT_HALF_LOW
+        return 0.5 * erfc_of(t, low if abs(t) < FAR else 0.0, True)
 
     return share

@@ -1,4 +1,4 @@
-"""Cholesky factors and triangular solves: functions of the library that NumPy calls too, by their addresses.
+"""Factors of matrices and solutions of systems: functions of the library that NumPy calls too, by their addresses.
 
 The address is an operand of the kernel: a library may lack these functions, and has matrix products all the same.
 """
@@ -70,3 +70,33 @@ def substituted(
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 6, one, *[types.int64] * 3), generate
+
+
+@intrinsic
+def solved(typing_context: Any, function: Any, n: Any, columns: Any, a: Any, pivots: Any, b: Any, info: Any) -> Any:
+    """Call LAPACK's gesv on addresses: of the extent, the number of right sides, matrix, pivots, right sides, result.
+
+    Matrices lie column by column without gaps. The right sides become the solutions, and the matrix its factors; the
+    int64 at `info` is not 0 afterwards if it is singular.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function, n, columns, a, pivots, b, info = arguments
+        kind = ir.FunctionType(ir.VoidType(), [_WORD] * 8)
+        builder.call(builder.inttoptr(function, kind.as_pointer()), [n, columns, a, n, pivots, b, n, info])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 7), generate
+
+
+@intrinsic
+def decomposed(typing_context: Any, function: Any, n: Any, a: Any, pivots: Any, info: Any) -> Any:
+    """Call LAPACK's getrf on addresses: of the extent, a matrix, pivots, and the result; see `solved`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        function, n, a, pivots, info = arguments
+        kind = ir.FunctionType(ir.VoidType(), [_WORD] * 6)
+        builder.call(builder.inttoptr(function, kind.as_pointer()), [n, n, a, n, pivots, info])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 5), generate

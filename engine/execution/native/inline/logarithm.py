@@ -163,7 +163,8 @@ def _expm1_32(x: Any) -> Any:
     p = p * x + np.float32(1 / 6)
     p = p * x + np.float32(1 / 2)
     far = exp(x) - np.float32(1.0)
-    return p * x * x + x if abs(x) < np.float32(0.5) else far
+    value = p * x * x + x if abs(x) < np.float32(0.5) else far
+    return value if x != np.float32(0.0) else x
 
 
 def _expm1_64(x: Any) -> Any:

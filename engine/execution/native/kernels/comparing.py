@@ -76,9 +76,11 @@ TESTS: Mapping[str, Callable[[Any], Any]] = {
     "isfinite": lambda x: abs(x) < real(np.inf),
     "isinf": lambda x: abs(x) == real(np.inf),
     "isnan": lambda x: x != x,
+    "isneginf": lambda x: x == real(-np.inf),
+    "isposinf": lambda x: x == real(np.inf),
     "logical_not": lambda x: x == real(0),
 }
-OF_FLOATS = ("isfinite", "isinf", "isnan")
+OF_FLOATS = ("isfinite", "isinf", "isnan", "isneginf", "isposinf")
 
 COMPARING = {op: Kernel(compare, name=op, parts={"apply": function}) for op, function in COMPARISONS.items()}
 TESTING = {op: Kernel(test, name=op, parts={"apply": function}) for op, function in TESTS.items()}

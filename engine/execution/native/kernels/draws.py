@@ -9,11 +9,12 @@ import numpy as np
 from engine.core.dtypes import INT64
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.streams import folded, moved, output, started, stepped
-from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, kernel_of, real
+from engine.execution.native.kernel import FLOATS, inline, inline_exact, itemsize, kernel, kernel_of, real
 from engine.execution.native.kernels.casting import raw
 from engine.execution.native.lowering import Call, Scratch, Work, lowers
 from engine.ops.random.random import bernoulli_threshold
 
+HALF_BITS = np.dtype(np.uint16)
 BLOCK = 1024
 """Words of a stream that are drawn before they are used."""
 
@@ -32,6 +33,14 @@ def choose(out: Any, chances: Any, threshold: Any, reached: Any, below: Any) -> 
     """Set numbers by whether chances reach a threshold."""
     for i in range(out.size):
         out[i] = reached if np.uint32(chances[i]) >= threshold else below
+
+
+@inline_exact
+def spread(out: Any, factor: Any, low: Any, top: Any) -> None:
+    """Scale, shift and limit numbers, each operation rounded as NumPy's: the sum may be rounded to the upper end."""
+    for i in range(out.size):
+        value = out[i] * factor + low
+        out[i] = top if value > top else value
 
 
 @kernel
@@ -79,6 +88,12 @@ def uniform(a: Any) -> None:
                 out[i] = real(whole[i] >> np.uint64(11)) * real(2.0**-53)
 
 
+@kernel
+def into_range(a: Any) -> None:
+    """Move numbers from 0 <= u < 1 to another range. Words: how many; where they are; factor, shift; the largest."""
+    spread(view(a[1], a[0], real), real(float_of(a[2])), real(float_of(a[3])), real(float_of(a[4])))
+
+
 @kernel_of(np.uint64)
 def new_key(a: Any) -> None:
     """A key from a key and a number.
@@ -103,8 +118,10 @@ def mask_calls(work: Work, p: float, below: float, reached: float, first: int = 
     """
     (key,), (out,) = work.inputs, work.outputs
     made = raw(out)
+    if made.dtype == HALF_BITS:  # what is chosen between are the bits of two numbers
+        below, reached = (float(np.array(number, out.dtype).view(HALF_BITS)) for number in (below, reached))
     width, threshold = bernoulli_threshold(p)
-    if made.dtype not in (*FLOATS, np.uint8) or not made.flags.c_contiguous or threshold >= 2**32:
+    if made.dtype not in (*FLOATS, np.uint8, HALF_BITS) or not made.flags.c_contiguous or threshold >= 2**32:
         return None
     words = (key, key.strides[0], made.size, first, made, width, threshold, float(reached), float(below), Scratch())
     return [Call(mask, made.dtype, words, BLOCK * 8)]
@@ -124,10 +141,14 @@ def _(work: Work) -> list[Call] | None:
 @lowers("random_uniform")
 def _(work: Work) -> list[Call] | None:
     (key,), (out,) = work.inputs, work.outputs
-    # Rounding must not differ where numbers are moved to another range; that is NumPy's.
-    if out.dtype not in FLOATS or not out.flags.c_contiguous or (work.attrs["low"], work.attrs["high"]) != (0.0, 1.0):
+    if out.dtype not in FLOATS or not out.flags.c_contiguous:
         return None
-    return [Call(uniform, out.dtype, (key, key.strides[0], out.size, out, Scratch()), BLOCK * 8)]
+    low, high, number = work.attrs["low"], work.attrs["high"], out.dtype.type
+    calls = [Call(uniform, out.dtype, (key, key.strides[0], out.size, out, Scratch()), BLOCK * 8)]
+    if (low, high) != (0.0, 1.0):
+        top = np.nextafter(number(high), number(low)) if low < high else number(high)
+        calls.append(Call(into_range, out.dtype, (out.size, out, float(high - low), float(low), float(top))))
+    return calls
 
 
 @lowers("fold_in")

@@ -123,7 +123,12 @@ def blocks(x: Array, out: Array, axes: Sequence[int]) -> tuple[int, int, int] | 
 
     Axes may lie in another order than they are numbered in, if the results then lie in theirs.
     """
-    if x.dtype not in FLOATS or not x.size or not out.flags.c_contiguous:
+    return extents_around(x, out, axes) if x.dtype in FLOATS else None
+
+
+def extents_around(x: Array, out: Array, axes: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return the same for elements of any type."""
+    if not x.size or not out.flags.c_contiguous:
         return None
     real_axes = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
     order = sorted(real_axes, key=lambda axis: -x.strides[axis])

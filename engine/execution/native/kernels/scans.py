@@ -1,4 +1,4 @@
-"""Running sums, products with factors among them, in float64 along an axis."""
+"""Running sums, of exponentials too, and products with factors among them, in float64 along an axis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from engine.core.shape_rules import normalize_axis
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.logarithm import log1p_of_share
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import Kernel, itemsize, kernel, real
 from engine.execution.native.kernels.extremes import blocks
@@ -63,9 +65,17 @@ def recurrence(a: Any) -> None:
                 made[e] = real(totals[e])
 
 
+def _log_added(total: Any, x: Any) -> Any:
+    # Where both are one infinity their difference is NaN.
+    top = total if total >= x or total != total else x
+    gap = 0.0 if total == x else abs(total - x)
+    return top + log1p_of_share(exp(-gap))
+
+
 SCANS = {
     "cumsum": Kernel(running, name="cumsum", parts={"next_of": lambda total, x: total + x}),
     "cumprod": Kernel(running, name="cumprod", parts={"next_of": lambda total, x: total * x}),
+    "logcumsumexp": Kernel(running, name="logcumsumexp", parts={"next_of": _log_added}),
 }
 
 

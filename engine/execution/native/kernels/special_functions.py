@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,21 +10,17 @@ import numpy as np
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.error_function import erfc_of
 from engine.execution.native.inline.logarithm import log, log1p
-from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
+from engine.execution.native.inline.powers import magnitude_of_power
+from engine.execution.native.kernel import Kernel, itemsize, real
 from engine.execution.native.kernels.elementwise import binary, elementwise, unary
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.lowering import lowers
 from engine.ops.loss.loss import LOG_FLOOR
-
-FEW = 4096
-"""Up to this many powers of float64 are computed one by one, by the C library; NumPy vectorises more."""
 
 
 def _power(x: Any, y: Any) -> Any:
-    if itemsize == 8:
-        return math.pow(x, y)
-    # In float64, whose digits the product of exponent and logarithm needs. An exponent from 2^53 on is even.
+    # Of float32 in float64, whose digits the product of exponent and logarithm needs. An exponent from 2^53 on is even.
     base, exponent = np.float64(x), np.float64(y)
-    value = exp(exponent * log(abs(base)))
+    value = magnitude_of_power(abs(base), exponent) if itemsize == 8 else exp(exponent * log(abs(base)))
     whole = np.floor(exponent) == exponent
     odd = whole & (np.floor(exponent * 0.5) * 2.0 != exponent)
     negative = np.copysign(1.0, base) < 0.0
@@ -49,26 +44,19 @@ def _entr(x: Any) -> Any:
 
 UNARY: Mapping[str, Callable[[Any], Any]] = {
     "entr": _entr,
-    "erf": lambda x: real(erfc_of(np.float64(x), False)),
-    "erfc": lambda x: real(erfc_of(np.float64(x), True)),
+    "erf": lambda x: real(erfc_of(np.float64(x), 0.0, False)),
+    "erfc": lambda x: real(erfc_of(np.float64(x), 0.0, True)),
     "one_minus_square": lambda x: (real(1) - x) * (real(1) + x),
 }
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "bce_terms": _bce_terms,
     "copysign": lambda x, y: np.copysign(x, y),
+    "power": _power,
 }
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
-POWER = {"power": Kernel(binary, name="power", parts={"apply": _power})}
 
 for _op in UNARY:
     lowers(_op)(elementwise(UNARY_KERNELS, _op))
 for _op in BINARY:
     lowers(_op)(elementwise(BINARY_KERNELS, _op))
-
-
-@lowers("power")
-def _(work: Work) -> list[Call] | None:
-    # The power of a float64 needs a logarithm of more digits than one has.
-    (out,) = work.outputs
-    return elementwise(POWER, "power")(work) if out.dtype == FLOATS[0] or out.size <= FEW else None

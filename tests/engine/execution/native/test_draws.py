@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from engine.core.dtypes import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from engine.execution.native.kernels import draws
-from engine.execution.native.lowering import LOWERINGS, Work
+from engine.execution.native.lowering import LOWERINGS
 from engine.ops import OPS
 from tests.support.rows import each_row
 
@@ -16,18 +17,28 @@ SHAPES = [(5,), (3, 7), (100, 99), ()]
 @each_row("shape", SHAPES)
 def test_masks(shape, p, run_both):
     for key in KEYS:
-        for dtype in (np.float32, np.float64):
-            actual, expected = run_both("dropout_mask", key, shape=shape, p=p, dtype=np.dtype(dtype))
+        for dtype in (FLOAT32, FLOAT64, FLOAT16, *filter(None, [BFLOAT16])):
+            actual, expected = run_both("dropout_mask", key, shape=shape, p=p, dtype=dtype)
             np.testing.assert_array_equal(actual[0], expected[0])
         actual, expected = run_both("bernoulli", key, shape=shape, p=p)
         np.testing.assert_array_equal(actual[0], expected[0])
 
 
+@each_row(("low", "high"), [(0.0, 1.0), (-1.0, 1.0), (0.125, 0.3), (7.0, 7.0), (1e6, 1e6 + 0.5)])
 @each_row("shape", SHAPES)
-def test_uniform_numbers(shape, run_both):
+def test_uniform_numbers(shape, low, high, run_both):
     for key in KEYS:
-        for dtype in (np.float32, np.float64):
-            actual, expected = run_both("random_uniform", key, shape=shape, dtype=np.dtype(dtype))
+        for dtype in (FLOAT32, FLOAT64):
+            actual, expected = run_both("random_uniform", key, shape=shape, low=low, high=high, dtype=dtype)
+            np.testing.assert_array_equal(actual[0], expected[0])
+
+
+@each_row(("mean", "std"), [(0.0, 1.0), (1.5, 0.3)])
+@each_row("shape", SHAPES)
+def test_normal_numbers(shape, mean, std, run_both):
+    for key in KEYS:
+        for dtype in (FLOAT32, FLOAT64):
+            actual, expected = run_both("random_normal", key, shape=shape, mean=mean, std=std, dtype=dtype)
             np.testing.assert_array_equal(actual[0], expected[0])
 
 
@@ -48,8 +59,3 @@ def test_a_part_of_a_mask_is_that_of_the_whole(first, count, p, compiled, monkey
     part = np.zeros(count, np.float32)
     assert compiled("dropout_mask", [KEYS[1]], [part], {})
     np.testing.assert_array_equal(part, whole[first : first + count])
-
-
-def test_other_operands_are_left_to_numpy():
-    moved = {"shape": (3,), "low": -1.0, "high": 1.0}
-    assert LOWERINGS["random_uniform"](Work([KEYS[0]], [np.zeros(3)], moved)) is None
