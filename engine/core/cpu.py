@@ -1,9 +1,10 @@
-"""CPUs of this process: affinity mask and container quota."""
+"""CPUs of this process: affinity mask, container quota, and what the processor can do."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 CGROUPS = Path("/sys/fs/cgroup")
@@ -23,6 +24,16 @@ def usable_cores() -> int:
     quota = cpu_quota()
     cpus = len(usable_cpus())
     return cpus if quota is None else max(1, min(cpus, int(quota)))
+
+
+@cache
+def cpu_features() -> frozenset[str]:
+    """Return the features of the processor as Linux names them (`avx512f`); none on other systems."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(next((line for line in lines if line.startswith("flags")), "").split())
 
 
 def cpu_quota(cgroups: Path = CGROUPS, membership: Path = MEMBERSHIP) -> float | None:

@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.cpu import cpu_features
 from engine.core.tile_registers import may_use_tiles
 
 SYMBOL_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 """Names of OpenBLAS functions in NumPy's wheels and other builds."""
+
+EXTENSIONS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX-512 BF16"}
+"""Of vectors: on them depends in which order compiled kernels add."""
 
 
 def fingerprint(executor: str = "numpy") -> dict[str, Any]:
@@ -26,8 +30,16 @@ def fingerprint(executor: str = "numpy") -> dict[str, Any]:
         "blas_core": _blas()[1],
         # The native executor computes a product on one thread.
         "blas_threads": "1" if executor == "native" else blas_threads(),
-        "machine": platform.machine() + (" with AMX" if executor == "native" and may_use_tiles() else ""),
+        "machine": _native_machine() if executor == "native" else platform.machine(),
     }
+
+
+@cache
+def _native_machine() -> str:
+    """Return the architecture, and the extensions that compiled kernels use."""
+    found = [name for feature, name in EXTENSIONS.items() if feature in cpu_features()]
+    extensions = [*found, *(["AMX"] if may_use_tiles() else [])]
+    return platform.machine() + (f" with {', '.join(extensions)}" if extensions else "")
 
 
 @cache

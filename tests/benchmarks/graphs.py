@@ -1,7 +1,7 @@
 """What large graphs cost a server, and how long others wait beside them: `python -m tests.benchmarks.graphs`.
 
 Each graph is a chain of elementwise ops. The server's CPU time for one POST /v1/graphs is shown by node; the longest
-wait is that of a status poll that is sent again and again meanwhile. The time to the first row is that of a fit of the
+wait is that of a status poll that is repeated in that time. The time to the first row is that of a fit of the
 graph, whose plan is made in a worker.
 """
 

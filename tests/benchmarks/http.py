@@ -45,7 +45,7 @@ FIT = {"graph": GRAPH, "dataset": {"columns": INPUTS}, "steps": 100}
 
 @dataclass
 class Measured:
-    """What was done, in how long on the clock, and the CPU time of the server meanwhile; seconds."""
+    """What was done, in how long on the clock, and the CPU time of the server in that time; seconds."""
 
     count: float
     elapsed: float

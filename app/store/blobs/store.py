@@ -196,8 +196,8 @@ class BlobStore(ABC):
     def stream(self, digest: str, on_damage: Callable[[], object]) -> BinaryIO | None:  # noqa: ARG002 (it is here)
         """Open a blob that is not on this machine, without a copy of it; None if `verified_path` need fetch nothing.
 
-        Whoever reads it from begin to end gets its bytes, or an error instead of the last ones: `on_damage` is called
-        if the blob is missing or damaged, and raises it. Ranges of it are not compared with its digest.
+        Read from begin to end it yields the bytes of the blob, or an error instead of the last ones: if the blob is
+        missing or damaged, `on_damage` is called, which raises it. Ranges are not compared with the digest.
         """
         return None
 
