@@ -195,5 +195,5 @@ def test_a_server_whose_settings_differ_from_those_of_others_does_not_start(
     data_dir = member.data_dir if settings else tmp_path
     shared = {"database_url": migrated, "cluster_secret": SECRET, "api_key": KEY, "workers": 2}
     refused = refusal(data_dir, **{**shared, **settings})
-    assert "cannot share the database with the one at http://127.0.0.1:" in refused
+    assert "cannot share the database with the one at " in refused
     assert said in refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -16,15 +17,29 @@ SPELLINGS = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
 """What stands before and behind a BLAS symbol's name: NumPy's wheels rename them all."""
 
 
+@dataclass(frozen=True)
+class Solvers:
+    """Addresses of functions that factor matrices and solve systems of equations.
+
+    Attributes:
+        factor: by dtype, LAPACK's Cholesky factorization, where the library has it.
+        substitute: the same of BLAS's solution of triangular systems.
+        solve, decompose: LAPACK's solution of systems of float64, and its triangular factors; 0 where the library has
+            none whose integers have 64 bits.
+    """
+
+    factor: Mapping[str, int]
+    substitute: Mapping[str, int]
+    solve: int
+    decompose: int
+
+
 class Blas:
-    """The library that NumPy multiplies matrices with: where its products are, and how many threads they take.
+    """The library that NumPy multiplies matrices with: where its functions are, and how many threads they take.
 
     Attributes:
         sgemm, dgemm: addresses of the products of float32 and float64.
-        factor: by dtype, the address of LAPACK's Cholesky factorization, where the library has it.
-        substitute: the same of BLAS's solution of triangular systems.
-        solve, decompose: addresses of LAPACK's solution of systems of float64 and of its triangular factors; 0 where
-            the library has none whose integers have 64 bits.
+        solvers: those of other functions.
     """
 
     def __init__(
@@ -33,18 +48,12 @@ class Blas:
         dgemm: int,
         set_threads: Callable[..., Any],
         get_threads: Callable[..., Any],
-        factor: Mapping[str, int],
-        substitute: Mapping[str, int],
-        solve: int,
-        decompose: int,
+        solvers: Solvers,
     ) -> None:
         """Take the addresses of C functions, and two to call."""
         self.sgemm = sgemm
         self.dgemm = dgemm
-        self.factor = factor
-        self.substitute = substitute
-        self.solve = solve
-        self.decompose = decompose
+        self.solvers = solvers
         self._set_threads = set_threads
         self._get_threads = get_threads
         self._lock = Lock()
@@ -105,7 +114,7 @@ def _symbols(library: ctypes.CDLL, before: str, behind: str) -> Blas | None:
     substitute = _addresses(library, f"{before}cblas_%strsm{behind}")
     systems = [_addresses(library, f"{before}%s{name}_{behind}").get("float64", 0) for name in ("gesv", "getrf")]
     solve, decompose = systems if behind else (0, 0)
-    return Blas(sgemm, dgemm, setter, getter, factor, substitute, solve, decompose)
+    return Blas(sgemm, dgemm, setter, getter, Solvers(factor, substitute, solve, decompose))
 
 
 def _addresses(library: ctypes.CDLL, name: str) -> dict[str, int]:

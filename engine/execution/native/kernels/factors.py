@@ -96,7 +96,7 @@ def _scratch(*sizes: int) -> tuple[list[Argument], int]:
 
 
 def _solving(a: Array, b: Array | None, out: Array, *, check: bool, singular: float) -> list[Call] | None:
-    function = numpy_blas().solve
+    function = numpy_blas().solvers.solve
     if not function or not out.size or not alike(out, a, *([] if b is None else [b])):
         return None
     n, columns = out.shape[-2:]
@@ -127,7 +127,7 @@ def _(work: Work) -> list[Call] | None:
 @lowers("det", "slogdet")
 def _(work: Work) -> list[Call] | None:
     (x,), (out, *logarithms) = work.inputs, work.outputs
-    function = numpy_blas().decompose
+    function = numpy_blas().solvers.decompose
     if not function or x.dtype not in FLOATS or not x.size or not alike(x, *work.outputs):
         return None
     n = x.shape[-1]

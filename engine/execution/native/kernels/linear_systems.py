@@ -60,7 +60,7 @@ def solve_triangular(a: Any) -> None:
 @lowers("cholesky")
 def _(work: Work) -> list[Call] | None:
     (x,), (out,), attrs = work.inputs, work.outputs, work.attrs
-    function = numpy_blas().factor.get(x.dtype.name)
+    function = numpy_blas().solvers.factor.get(x.dtype.name)
     if function is None or x.dtype not in FLOATS or out.dtype != x.dtype or not x.size:
         return None
     if not (x.flags.c_contiguous and out.flags.c_contiguous) or not attrs["check"]:
@@ -86,7 +86,7 @@ def _(work: Work) -> list[Call] | None:
 
 def _solved(a: Array, out: Array, attrs: Mapping[str, Any]) -> list[Call] | None:
     """Return the calls that solve systems with the right sides in `out`."""
-    function = numpy_blas().substitute.get(out.dtype.name)
+    function = numpy_blas().solvers.substitute.get(out.dtype.name)
     matrices = np.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:]))
     try:
         matrices = matrices.reshape(math.prod(out.shape[:-2]), *a.shape[-2:], copy=False)

@@ -10,7 +10,7 @@ from engine.core.errors import EngineError
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCalls
 from engine.execution.native.executor import NativeExecutor
-from engine.execution.native.lowering import address_of
+from engine.execution.native.lowering import LOWERINGS, address_of
 from engine.training.step.plans import plan_training
 
 FACTOR = {
@@ -18,6 +18,12 @@ FACTOR = {
     "parameters": {"w": {"shape": [], "init": {"kind": "ones"}}},
     "program": "loss = mean(inv(x * w) ** 2)",
 }
+
+
+@pytest.fixture
+def inverses_of_numpy(monkeypatch):
+    """Leave `inv` without a kernel."""
+    monkeypatch.delitem(LOWERINGS, "inv")
 
 
 def matrices(rows=8):
@@ -53,6 +59,7 @@ def test_a_failure_on_one_thread_stops_no_other_and_the_rest_is_skipped():
     calls.raise_failure()  # it is raised once
 
 
+@pytest.mark.usefixtures("inverses_of_numpy")
 def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_each_shard(monkeypatch):
     monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
     recipe = engine.read_recipe({"steps": 24, "batch_size": 8, "precision": "float64", "record": {"every_steps": 12}})
@@ -68,6 +75,7 @@ def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_e
     np.testing.assert_allclose(losses["native"], losses["numpy"], rtol=1e-9)
 
 
+@pytest.mark.usefixtures("inverses_of_numpy")
 def test_what_a_step_raises_leaves_the_parameters_as_they_were():
     recipe = engine.read_recipe({"steps": 2, "batch_size": 8, "precision": "float64"})
     fit = engine.Fit(engine.parse_graph(FACTOR), recipe, {"x": matrices()}, execution=engine.Execution("numpy"))
