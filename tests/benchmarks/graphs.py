@@ -27,7 +27,7 @@ TRAINED = 4
 
 
 def chain(nodes: int, number: int) -> dict[str, Any]:
-    """Return a graph of so many nodes; each number gives another graph, since equal ones are stored once."""
+    """Return a graph of that many nodes; each number gives another graph, since equal ones are stored once."""
     lines = [f"h0 = x * w + {number}.5"]
     lines += [f"h{place} = {OPS[place % len(OPS)]}(h{place - 1})" for place in range(1, nodes - TRAINED + 1)]
     program = "\n".join([*lines, f"loss = mean(h{nodes - TRAINED})"])

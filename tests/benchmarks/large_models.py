@@ -74,7 +74,7 @@ def _stream_time(count: int, traffic: Traffic, seconds: float) -> float:
 
 
 def passes(arrays: Array, traffic: Traffic) -> list[Callable[[], object]]:
-    """Return calls of NumPy that read and write so many rows: sums of two, then copies, then only reads."""
+    """Return calls of NumPy that read and write that many rows: sums of two, then copies, then only reads."""
     sums = min(traffic.writes, traffic.reads - traffic.writes)
     copies = traffic.writes - sums
     triples = [arrays[3 * n : 3 * n + 3] for n in range(sums)]

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 600.0
 """A contender that is not ready after so long counts as missing; all of a row compile at the same time."""
 SLOW = 10
-"""A contender whose round takes so many times what it should is not timed again."""
+"""A contender whose round takes more than this many times what it should is not timed again."""
 
 
 @dataclass
@@ -158,7 +158,7 @@ def environment(threads: int, core_type: str | None) -> dict[str, str]:
 def compare(
     commands: Mapping[Entry, Sequence[str]], environment: Mapping[str, str], *, rounds: int, seconds: float
 ) -> list[Outcome]:
-    """Start all contenders at the same time, then time them in turn for so many rounds."""
+    """Start all contenders at the same time, then time them in turn for that many rounds."""
     with ExitStack() as stack:
         running = [stack.enter_context(Running(entry, at, environment)) for entry, at in commands.items()]
         for contender in running:

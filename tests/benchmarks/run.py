@@ -4,7 +4,7 @@
 in which workloads measured before keep their rows. A row is written when it is done.
 
 A row takes as long as its slowest contender compiles, since all of them compile at the same time, each on one core, and
-then so many rounds of every contender in turn; torch.compile and JAX keep what they have compiled in a folder for the
+then that many rounds of every contender in turn; torch.compile and JAX keep what they have compiled in a folder for the
 next time. The first run takes most of its time to compile.
 """
 

@@ -62,10 +62,10 @@ SILENCE_SECONDS = 8.0
 
 SETTLED_WITHIN = 400
 LOSING_FOR = 10
-"""In so many of these rounds a bridge may be lost."""
+"""Number of these rounds, the first ones, in which a bridge may be lost."""
 
 ENDED_WITHIN = 40
-"""So many rounds later than the last fit all actors have ended."""
+"""Number of rounds after the last fit within which all actors end."""
 
 LIMITS = FitLimits(max_queue=1_000_000, attempts_max=1000, fair_share_label="team")
 TERMS = Connect("", None, "", None, None, 0, 30.0)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not postgres.AVAILABLE, reason=postgres.MISSING)
 
 UNIFORM = {"kind": "uniform", "low": -0.1, "high": 0.1}
 UNITS = 70_000
-"""So many that a snapshot is larger than what the database takes."""
+"""Enough that a snapshot is larger than what the database takes."""
 
 GRAPH: dict[str, Any] = {
     "inputs": {"x": ["batch", 4]},

@@ -36,7 +36,7 @@ OF_OPTIONS = {"batch_norm {'affine': False} in float64": "the ones and zeros of 
 """Where an option leaves more to NumPy, and why."""
 BATCH = 8
 STRIDE = 2
-"""Of so many options one is looked at in one type; `make chaos` has them all in each."""
+"""One of this many options is checked in one type; `make chaos` has them all in each."""
 MODELS: dict[str, tuple[dict[str, Any], dict[str, list[int]], str]] = {
     "autoencoder": (
         {"x": ["batch", 64]},
