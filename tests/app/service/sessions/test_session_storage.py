@@ -56,7 +56,7 @@ class Cluster:
 
     def change(self, **changes: object) -> None:
         with self.store.begin() as work:
-            work.sessions.update(replace(work.sessions.get("sess_1"), **changes))  # type: ignore[arg-type]
+            work.sessions.update(replace(work.sessions.get("sess_1"), **changes))  # type: ignore[arg-type]  # fields by name
 
 
 @pytest.fixture
