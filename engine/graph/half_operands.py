@@ -10,8 +10,8 @@ from engine.graph.simplify import Instruction, Listing, drop_dead
 def read_halves(listing: Listing) -> Listing:
     """Give ops that read bfloat16 the operands of casts to float32, where all their floating operands are such casts.
 
-    Views of such casts count too. Results stay float32 and have the same bits: kernels without arithmetic for bfloat16
-    get it as float32.
+    Views of such casts count too. Results stay float32. NumPy's kernels get bfloat16 as float32, so that their bits
+    are the same; compiled products of pairs add in another order.
     """
     casts = [each for each in listing.instructions if each.op.algebra.conversion and _widens(listing, each)]
     if casts:
