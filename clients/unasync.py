@@ -8,6 +8,7 @@ _DROPPED = frozenset({"async", "await"})
 _RENAMED = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
     "_async": "_sync",
     "aclose": "close",
     "aiter_bytes": "iter_bytes",

@@ -122,7 +122,7 @@ async def read_json_body(request: Request) -> tuple[bytes, Any]:
 class Writable(Protocol):
     """Takes bytes as they come."""
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Take more bytes; StorageFull if there is no room for them, StorageFailed if they cannot be written."""
         ...
 
@@ -140,11 +140,11 @@ async def receive(request: Request, upload: Writable, limit: int) -> None:
             gathered += chunk
             if len(gathered) >= WRITE_BYTES:
                 await _written(writing)
-                writing = create_task(to_thread(upload.write, bytes(gathered)))
-                gathered.clear()
+                writing = create_task(to_thread(upload.write, gathered))
+                gathered = bytearray()
     finally:
         await _written(writing)  # a thread must not write to what its owner closes
-    await to_thread(upload.write, bytes(gathered))
+    await to_thread(upload.write, gathered)
 
 
 async def _written(writing: Task[None] | None) -> None:

@@ -304,7 +304,7 @@ class _TableFile:
         with storage_faults("the table"):
             self._file.close()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Append; StorageFull or StorageFailed if the disk does not take it."""
         with storage_faults("the table"):
             self._file.write(data)

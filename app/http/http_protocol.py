@@ -25,6 +25,8 @@ LINGER_SECONDS = 1.0
 
 Closed at once it would be reset, and the client might never see the answer.
 """
+RECEIVED_BYTES = 512 * 1024
+"""Most bytes that are taken from a socket at once."""
 REFUSED_MAX = 256
 """Connections too many that are answered at a time; any more are reset."""
 
@@ -49,17 +51,18 @@ class ConnectionLimits:
 
 
 class Common:
-    """What all connections of a server share: their number, how much framing of chunks is parsed, and what can be
-    answered at once.
+    """What all connections of a server share: their number, how much framing of chunks is parsed, what can be answered
+    at once, and the memory that each of them receives bytes in, until it has parsed or copied them.
     """
 
     def __init__(self, terms: ConnectionLimits, direct: DirectAnswers | None = None) -> None:
         self.direct = direct
         self.connections: Connections[Connection] = Connections(terms.max_connections)
         self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
+        self.received = memoryview(bytearray(RECEIVED_BYTES))
 
 
-class Connection(H11Protocol):
+class Connection(H11Protocol, asyncio.BufferedProtocol):
     """Ends a connection whose client does not go on, and answers what is no HTTP with a problem document."""
 
     conn: Parser
@@ -94,8 +97,16 @@ class Connection(H11Protocol):
             open_ones.enter(self, self.client[0] if self.client else "")
             self._expect_headers()
 
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (asyncio passes -1)
+        """Return where to put the next bytes."""
+        return self._common.received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take what was put there, to parse it a piece at a time."""
+        self._intake.receive(self._common.received[:nbytes])
+
     def data_received(self, data: bytes) -> None:
-        """Take bytes, to parse them a piece at a time."""
+        """Take bytes likewise."""
         self._intake.receive(data)
 
     def make_room(self) -> None:
@@ -148,11 +159,11 @@ class Connection(H11Protocol):
         else:
             self._answer_and_leave(Unparsable(msg))
 
-    def _parse(self, piece: bytes) -> None:
+    def _parse(self, piece: bytes | memoryview) -> None:
         """Parse some bytes; the wait goes on until they make up the headers of a request."""
         if self._answer_directly(piece):
             return
-        super().data_received(piece)
+        super().data_received(piece)  # type: ignore[arg-type]  # h11 takes any bytes
         if self._leaving:
             return
         if self.conn.their_state is h11.IDLE:
@@ -161,12 +172,12 @@ class Connection(H11Protocol):
             self._stop_waiting()
             self._common.connections.work(self)
 
-    def _answer_directly(self, piece: bytes) -> bool:
+    def _answer_directly(self, piece: bytes | memoryview) -> bool:
         """Answer a plain request from memory, and return whether that was possible. The parser has not seen it."""
         direct = self._common.direct
         if direct is None or self._leaving or self.flow.write_paused or not self.conn.is_unused:
             return False
-        answer = direct.answer(piece, self.server_state.default_headers)
+        answer = direct.answer(bytes(piece), self.server_state.default_headers)
         if answer is None:
             return False
         self._unset_keepalive_if_required()

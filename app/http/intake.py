@@ -142,7 +142,7 @@ class Intake:
         transport: asyncio.Transport,
         loop: asyncio.AbstractEventLoop,
         parser: Parser,
-        parse: Callable[[bytes], None],
+        parse: Callable[[bytes | memoryview], None],
         all_chunks: ChunkBudget,
     ) -> None:
         """Read from `transport`; `parse` gives a piece to `parser`, and `all_chunks` is that of all connections."""
@@ -157,12 +157,16 @@ class Intake:
         self._paused = False
         self._dropping = False
 
-    def receive(self, data: bytes) -> None:
-        """Take bytes from the transport."""
-        if not self._dropping:
-            self._pending += data
-            if self._next is None and not self._paused:
-                self._advance()
+    def receive(self, data: bytes | memoryview) -> None:
+        """Take bytes from the transport, which may be others once this returns."""
+        if self._dropping:
+            return
+        if self._is_all_body(data):
+            self._parse(data)
+            return
+        self._pending += data
+        if self._next is None and not self._paused:
+            self._advance()
 
     def pause(self) -> None:
         """Parse no more until `resume`: the application has enough."""
@@ -183,6 +187,11 @@ class Intake:
             self._next.cancel()
             self._next = None
         self._transport.resume_reading()
+
+    def _is_all_body(self, data: bytes | memoryview) -> bool:
+        """Whether all of `data` is of a body with a Content-Length and may be parsed at once: it need not be copied."""
+        waits = self._pending or self._next is not None or self._paused
+        return not waits and len(data) <= self._parser.body_left and not self._chunks.wait()
 
     def _advance(self) -> None:
         self._next = None

@@ -6,16 +6,9 @@ import os
 import signal
 import sys
 
-from app.ingest.ingest import (
-    IngestRequest,
-    IngestResult,
-    decode_request,
-    encode_verdict,
-    prepare,
-    read_file,
-    time_bytes,
-)
+from app.ingest.ingest import prepare, read_file, time_bytes
 from app.ingest.limits import MIB, IngestError, IngestLimits
+from app.ingest.verdict import IngestRequest, IngestResult, decode_request, encode_verdict
 from app.system.confinement import Confinement
 
 _PR_SET_PDEATHSIG = 1

@@ -82,6 +82,8 @@ _BUFFER_BYTES, _SMALL_BUFFER_BYTES, _BUFFERED_BYTES = 64 << 10, 4 << 10, 32 << 2
 class IngestedColumn:
     """One finished column: `rows` values of `dtype`, each of `shape`, in the `.npy` file at `path`.
 
+    That is the upload itself where its bytes are those of the column.
+
     `name` is the identifier of the `label`, by which the file calls the column. `minimum`, `maximum` and `mean` are
     over finite values; `missing` counts NaN; `classes` names the codes of text; `images` says how images became arrays.
     """
@@ -110,9 +112,18 @@ def column_path(target: Path, number: int) -> Path:
 
 
 class ColumnWriter:
-    """Writes one column block by block; made by `ColumnSet.open`."""
+    """Writes one column block by block; made by `ColumnSet.open`. One that is stored is counted and not written."""
 
-    def __init__(self, owner: "ColumnSet", path: Path, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        owner: "ColumnSet",
+        path: Path,
+        name: str,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        *,
+        is_stored: bool = False,
+    ) -> None:
         self.name = name
         self.dtype = dtype.newbyteorder("<")
         self.shape = shape
@@ -122,6 +133,7 @@ class ColumnWriter:
         """Whether the values are codes of texts, of which -1 is a missing one."""
         self._owner = owner
         self._path = path
+        self._is_stored = is_stored
         self._start()
 
     def _start(self) -> None:
@@ -174,6 +186,8 @@ class ColumnWriter:
             self._write(self._take_pending())
 
     def _write(self, data: bytes | memoryview) -> None:
+        if self._is_stored:
+            return
         # Opened for each write: there may be many more columns than this process may hold open files.
         with self._path.open("ab", buffering=0) as file:
             if not self._in_file:
@@ -215,6 +229,8 @@ class ColumnWriter:
         """Write what is buffered and the header with the true number of rows, which is returned."""
         rows = self._elements // prod(self.shape)
         pending, header = self._take_pending(), canonical_header(self.dtype, (rows, *self.shape))
+        if self._is_stored:
+            return rows
         if self._in_file:
             if pending:
                 self._write(pending)
@@ -258,11 +274,15 @@ def _stored_blocks(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], ele
 
 
 class ColumnSet:
-    """All columns of one data set, written into the folder `target` under names of our own."""
+    """All columns of one data set, written into the folder `target` under names of our own.
 
-    def __init__(self, target: Path, limits: IngestLimits) -> None:
+    `upload` is the file that they are read from, unless it is compressed.
+    """
+
+    def __init__(self, target: Path, limits: IngestLimits, upload: Path | None = None) -> None:
         self.limits = limits
         self.target = target
+        self.upload = upload
         self.dataset_name: str | None = None
         self._writers: dict[str, ColumnWriter] = {}
         """By the identifiers of the columns."""
@@ -303,14 +323,20 @@ class ColumnSet:
         """Say the order of the columns, for a reader that opens them in another one."""
         self._places = {column_identifier(name): place for place, name in enumerate(names)}
 
-    def open(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], where: str = "column") -> ColumnWriter:
-        """Start a column of values of `shape` (without rows) whose number of rows is not known yet."""
+    def open(
+        self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], where: str = "column", stored: Path | None = None
+    ) -> ColumnWriter:
+        """Start a column of values of `shape` (without rows) whose number of rows is not known yet.
+
+        `stored` is the file that holds it already, if there is one.
+        """
         self.check_name(name, where)
         self.check_count(len(self._writers) + 1)
         self.check_shape(name, dtype, (1, *shape))
         identifier = column_identifier(name)
         place = self._places.get(identifier, len(self._writers))
-        writer = ColumnWriter(self, column_path(self.target, place), name, dtype, shape)
+        path = stored or column_path(self.target, place)
+        writer = ColumnWriter(self, path, name, dtype, shape, is_stored=stored is not None)
         self._writers[identifier] = writer
         return writer
 

@@ -1,32 +1,30 @@
 """Reads an upload in a limited child process: a file in, columns or an error out; the table of formats."""
 
-import json
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from app.ingest.arrow_columns import load_arrow
 from app.ingest.arrow_ipc import read_arrow
-from app.ingest.columns import ColumnSet, IngestedColumn, column_path
+from app.ingest.columns import ColumnSet
 from app.ingest.csv import ARROW_BYTES, read_csv
 from app.ingest.derived import DERIVED, read_derived
 from app.ingest.image_zip import read_image_zip
 from app.ingest.images import load_pillow
 from app.ingest.json_columns import read_json, read_ndjson
-from app.ingest.limits import ImageOptions, IngestError, IngestLimits, IngestOptions, domain_error
+from app.ingest.limits import IngestError, IngestLimits, IngestOptions, domain_error
 from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
 from app.ingest.parquet import read_parquet
 from app.ingest.reader_processes import Process
 from app.ingest.safetensors import read_safetensors
+from app.ingest.sources import open_upload
+from app.ingest.verdict import IngestRequest, IngestResult, decode_verdict, encode_request
 
 ZIP = "zip"
 WITH_IMAGES = frozenset({ZIP, "parquet", "arrow"})
@@ -50,22 +48,13 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class IngestResult:
-    """A data set that was taken: its own name if the file has one, its number of rows, and its columns in order."""
-
-    name: str | None
-    rows: int
-    columns: tuple[IngestedColumn, ...]
-
-
 def prepare(path: Path, format: str) -> None:
     """Load what a file needs beside this module, before the memory for files is counted."""
     if format in ("arrow", "parquet"):
         load_arrow()
     if format == ZIP:
         load_pillow()
-    with _open(path) as file:
+    with open_upload(path) as file:
         name = packing(file.peek(PACKING_BYTES))
         load_packing(name)
         if format == "csv" and (name is not None or os.fstat(file.fileno()).st_size >= ARROW_BYTES):
@@ -81,12 +70,12 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
     if reader is None:
         raise IngestError("unknown_format", "", f"the format is not known; use one of {', '.join(READERS)}")
     _check_options(format, options)
-    columns = ColumnSet(target, limits)
-    with _open(path) as file:
+    with open_upload(path) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes == 0:
             raise IngestError("empty", "", "the upload has no bytes")
         name = packing(file.peek(PACKING_BYTES))
+        columns = ColumnSet(target, limits, path if name is None else None)
         if options.content_encoding not in (None, name):
             detail = f"Content-Encoding says {options.content_encoding}, and the body is not compressed so"
             raise IngestError("bad_data", "", detail)
@@ -118,7 +107,7 @@ def _read_unpacked(file: BufferedReader, reader: Reader, columns: ColumnSet, opt
 
 def time_bytes(path: Path, format: str, limits: IngestLimits) -> int:
     """Return the bytes of a file for which time is allowed: of a compressed one, or of images, more than it has."""
-    with _open(path) as file:
+    with open_upload(path) as file:
         packed = format in WITH_IMAGES or packing(file.peek(PACKING_BYTES)) is not None
         return os.fstat(file.fileno()).st_size * (limits.usual_ratio if packed else 1)
 
@@ -138,80 +127,6 @@ def _check_options(format: str, options: IngestOptions) -> None:
             raise IngestError("conflict", f"/{name}", f"the {name} option is for {_IMAGE_FILES}, not {format}")
     if options.column is not None and format != "npy":
         raise IngestError("conflict", "/column", f"the column option is for .npy files, and this is {format}")
-
-
-def _open(path: Path) -> BufferedReader:
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        msg = "an upload is read from a plain file only"
-        raise ValueError(msg)
-    return file
-
-
-@dataclass(frozen=True, slots=True)
-class IngestRequest:
-    """To the child: read the file at `path` into the folder `target`. Both are absolute, and chosen by the server."""
-
-    path: Path
-    format: str
-    target: Path
-    options: IngestOptions
-    limits: IngestLimits
-
-
-def encode_request(request: IngestRequest) -> bytes:
-    return json.dumps(asdict(request), default=str).encode() + b"\n"
-
-
-def decode_request(line: bytes) -> IngestRequest:
-    """The reverse of `encode_request`."""
-    fields: dict[str, Any] = json.loads(line)
-    return IngestRequest(
-        path=Path(fields["path"]),
-        format=fields["format"],
-        target=Path(fields["target"]),
-        options=_decode_options(fields["options"]),
-        limits=IngestLimits(**fields["limits"]),
-    )
-
-
-def _decode_options(fields: dict[str, Any]) -> IngestOptions:
-    images = {name: ImageOptions(**of_column) for name, of_column in fields["images"].items()}
-    return IngestOptions(**{**fields, "missing": tuple(fields["missing"]), "images": images})
-
-
-def encode_verdict(verdict: IngestResult | IngestError) -> bytes:
-    """One line of JSON: the columns, or the error."""
-    if isinstance(verdict, IngestError):
-        error = {"code": verdict.code, "pointer": verdict.pointer, "detail": verdict.detail, "limit": verdict.limit}
-        return json.dumps({"error": error}).encode() + b"\n"
-    return json.dumps({"result": asdict(verdict)}, default=str, allow_nan=False).encode() + b"\n"
-
-
-def decode_verdict(line: bytes, target: Path) -> IngestResult | IngestError:
-    """The reverse of `encode_verdict`; ValueError if the line is no verdict, as a dying child may leave it.
-
-    Paths are made from `target`, not read: a child that a file has compromised must not name files to its server.
-    """
-    try:
-        message: dict[str, Any] = json.loads(line)
-        if "error" in message:
-            return IngestError(**message["error"])
-        result = message["result"]
-        columns = tuple(_decode_column(fields, column_path(target, k)) for k, fields in enumerate(result["columns"]))
-        return IngestResult(result["name"], result["rows"], columns)
-    except (LookupError, TypeError) as error:
-        msg = "the line is JSON and no verdict"
-        raise ValueError(msg) from error
-
-
-def _decode_column(fields: dict[str, Any], path: Path) -> IngestedColumn:
-    classes = fields["classes"]
-    images = None if fields["images"] is None else ImageOptions(**fields["images"])
-    read = {"path": path, "shape": tuple(fields["shape"]), "images": images}
-    read["classes"] = None if classes is None else tuple(classes)
-    return IngestedColumn(**fields | read)
 
 
 FORMATS = tuple(READERS)
@@ -275,7 +190,7 @@ def _run(request: IngestRequest, take: Callable[[], Process]) -> IngestResult | 
         raise ChildError(msg) from error
     answer = ask_child(take(), encode_request(request), timeout)
     try:
-        return decode_verdict(answer, request.target)
+        return decode_verdict(answer, request)
     except ValueError as error:
         raise ChildError(str(error)) from error
 

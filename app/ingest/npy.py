@@ -23,13 +23,19 @@ _GATHER_BYTES = 16 << 20
 
 
 def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options: IngestOptions) -> None:
-    """Read a whole file as the column `options.column`, or `x`."""
+    """Read a whole file as the column `options.column`, or `x`.
+
+    What NumPy saves is its own column, which is not written a second time.
+    """
     name = DEFAULT_COLUMN if options.column is None else options.column
-    read_array(Region(file, 0, size_bytes), name, columns, where="the column")
+    read_array(Region(file, 0, size_bytes), name, columns, where="the column", stored=columns.upload)
 
 
-def read_array(source: Source, name: str, columns: ColumnSet, where: str) -> None:
-    """Read the `.npy` content of `source`, to its exact end, as the column `name`."""
+def read_array(source: Source, name: str, columns: ColumnSet, where: str, stored: Path | None = None) -> None:
+    """Read the `.npy` content of `source`, to its exact end, as the column `name`.
+
+    `stored` is the file of these bytes alone, if there is one.
+    """
     columns.check_name(name, where)
     header = read_header(source, columns.limits.max_npy_header_bytes, texts=True)
     texts = header.dtype.kind == "U"
@@ -38,7 +44,8 @@ def read_array(source: Source, name: str, columns: ColumnSet, where: str) -> Non
     if texts:
         _read_texts(source, header, name, columns, where)
         return
-    writer = columns.open(name, header.dtype, header.shape[1:], where)
+    stored = stored if header.is_canonical else None
+    writer = columns.open(name, header.dtype, header.shape[1:], where, stored)
     in_order = not header.fortran_order or len(header.shape) == 1
     blocks = stream(source, header.dtype) if in_order else _fortran_blocks(source, header, columns.target)
     for block in blocks:

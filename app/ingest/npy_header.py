@@ -36,11 +36,18 @@ _SHAPE = re.compile(r"\s*+(?:(?:\d{1,19}\s*+,\s*+)++(?:\d{1,19}\s*+)?)?", re.ASC
 
 @dataclass(frozen=True, slots=True)
 class NpyHeader:
-    """What a header declares; `dtype` keeps the byte order of the file."""
+    """What a header declares; `dtype` keeps the byte order of the file, and `written` is all before the array."""
 
     dtype: np.dtype[Any]
     fortran_order: bool
     shape: tuple[int, ...]
+    written: bytes
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether the file is as a column of the same values is stored."""
+        stored = self.dtype.newbyteorder("<")
+        return bool(self.shape) and self.written == canonical_header(stored, self.shape)
 
 
 def read_header(source: Source, limit: int, *, texts: bool = False) -> NpyHeader:
@@ -54,13 +61,15 @@ def read_header(source: Source, limit: int, *, texts: bool = False) -> NpyHeader
     if version not in _LENGTH_FORMATS:
         raise IngestError("bad_version", "", f"version {version[0]}.{version[1]} of .npy is unknown; use 1.0 to 3.0")
     length_format = _LENGTH_FORMATS[version]
-    (length,) = struct.unpack(length_format, source.read(struct.calcsize(length_format)))
+    packed_length = source.read(struct.calcsize(length_format))
+    (length,) = struct.unpack(length_format, packed_length)
     if limit < length <= source.remaining:
         raise too_large("header_too_large", "", "bytes of .npy header", limit)
-    return _parse(source.read(length), texts=texts)
+    raw = source.read(length)
+    return NpyHeader(*_parse(raw, texts=texts), b"".join((MAGIC, bytes(version), packed_length, raw)))
 
 
-def _parse(raw: bytes, *, texts: bool) -> NpyHeader:
+def _parse(raw: bytes, *, texts: bool) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
     try:
         text = raw.decode("ascii")
     except UnicodeDecodeError:
@@ -72,7 +81,7 @@ def _parse(raw: bytes, *, texts: bool) -> NpyHeader:
     missing = {"descr", "fortran_order", "shape"} - items.keys()
     if missing:
         raise _bad_header(f"it does not say {', '.join(sorted(missing))}")
-    return NpyHeader(_dtype(items["descr"], texts=texts), items["fortran_order"] == "True", _shape(items["shape"]))
+    return _dtype(items["descr"], texts=texts), items["fortran_order"] == "True", _shape(items["shape"])
 
 
 def _items(text: str) -> dict[str, str]:

@@ -1,13 +1,26 @@
 """Bytes read forward out of an uploaded file: regions, inflated regions, lines of text."""
 
+import os
+import stat
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
+from pathlib import Path
 from typing import Protocol
 
 from app.ingest.limits import IngestError, IngestLimits, too_large
 
 _CHUNK = 1 << 18
+
+
+def open_upload(path: Path) -> BufferedReader:
+    """Open an upload for reading; ValueError if it is no plain file."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        msg = "an upload is read from a plain file only"
+        raise ValueError(msg)
+    return file
 
 
 class Source(Protocol):

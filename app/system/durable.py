@@ -119,7 +119,7 @@ class DurableFile:
         """Return the descriptor, while the file is open."""
         return self._descriptor
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: bytes | bytearray) -> int:
         """Write all of `data`."""
         self._durable.about_to("write", self.path)
         remaining = memoryview(data)

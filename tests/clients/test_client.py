@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from adjoint_client import AsyncClient, Client, ServerError, ServerUnreachable
+from adjoint_client.safetensors import encode
 
 X = np.random.default_rng(0).normal(size=(64, 2)).astype(np.float32)
 Y = X @ np.array([3.0, -1.0], np.float32) + 2.0
@@ -99,6 +100,17 @@ def test_a_large_file_is_streamed_and_its_digest_is_that_of_its_bytes(client, tm
     path = tmp_path / "large.npy"
     np.save(path, np.zeros((1 << 19, 2), np.float32))
     assert client.upload(path).digest == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_large_arrays_are_sent_in_pieces(client, url):
+    columns = {"x": np.arange(1 << 19, dtype=np.int64)}
+    digest = hashlib.sha256(encode(columns)).hexdigest()
+
+    async def upload():
+        async with AsyncClient(url) as other:
+            return await other.upload(columns)
+
+    assert client.upload(columns).digest == asyncio.run(upload()).digest == digest
 
 
 def test_columns_of_a_csv_file_are_grouped(client, tmp_path):

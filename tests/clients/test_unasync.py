@@ -19,6 +19,7 @@ CASES = {
     "async with a as b:\n    pass\n": "with a as b:\n    pass\n",
     "x = [e async for e in s]\n": "x = [e for e in s]\n",
     "return_value = AsyncClient(await f(AsyncFitHandle))\n": "return_value = Client(f(FitHandle))\n",
+    "async def __aiter__(self):\n    yield 1\n": "def __iter__(self):\n    yield 1\n",
     "await asyncio.sleep(1)\n": "time.sleep(1)\n",
     'f("await async asyncio", AsyncClient)\n': 'f("await async asyncio", Client)\n',
     '"""See `AsyncClient`.\n\nAnd AsyncFitHandle."""\nx = 1\n': '"""See `Client`.\n\nAnd FitHandle."""\nx = 1\n',

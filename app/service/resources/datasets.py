@@ -20,15 +20,15 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.derived import DERIVED, Plan
 from app.ingest.export_child import export_columns
 from app.ingest.exported import ExportedColumn, ExportFormat
-from app.ingest.ingest import IngestResult, ingest, start_reader
+from app.ingest.ingest import ingest, start_reader
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
 from app.ingest.profile_child import compute_profile
 from app.ingest.reader_processes import ReaderProcesses
+from app.ingest.verdict import IngestResult
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import DiskSpace
-from app.store.blobs.plain_files import same_bytes
 from app.store.blobs.store import Blob, BlobStore, BlobWriter
 from app.store.lists import ALL, Filters
 from app.store.pages import Page, PageRequest
@@ -202,7 +202,7 @@ class Ingestion:
 
     def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
         # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
-        blob = upload if same_bytes(column.path, path) else self._blobs.adopt(column.path)
+        blob = upload if column.path == path.absolute() else self._blobs.adopt(column.path)
         stored.add(blob.digest)
         return _column(column, blob.digest)
 

@@ -219,7 +219,7 @@ class LocalBlobWriter(BlobWriter):
         with storage_faults("this blob"):
             self._file = durable.create(path)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
         self._count(data)
         with storage_faults("this blob"):

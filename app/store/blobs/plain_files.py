@@ -17,7 +17,6 @@ from pathlib import Path
 
 from app.domain.errors import FileReplaced, NotFound
 
-_CHUNK_BYTES = 1 << 20
 # ELOOP: the last part is a symbolic link; ENXIO: a socket; ENOTDIR: a link, or a file, in the place of a folder.
 NO_PLAIN_FILE = frozenset({errno.ELOOP, errno.ENXIO, errno.ENOTDIR})
 
@@ -43,17 +42,6 @@ def open_plain_file_in(folder: Path, name: str) -> int:
         return open_plain_file(Path(name), descriptor)
     finally:
         os.close(descriptor)
-
-
-def same_bytes(one: Path, other: Path) -> bool:
-    """Whether two plain files have the same bytes, which is known much sooner than their digests."""
-    with os.fdopen(open_plain_file(one), "rb") as first, os.fdopen(open_plain_file(other), "rb") as second:
-        if os.fstat(first.fileno()).st_size != os.fstat(second.fileno()).st_size:
-            return False
-        while chunk := first.read(_CHUNK_BYTES):
-            if second.read(_CHUNK_BYTES) != chunk:
-                return False
-    return True
 
 
 def _open_or_not_found(path: Path, flags: int, name: str, folder: int | None = None) -> int:

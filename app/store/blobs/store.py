@@ -102,7 +102,7 @@ class BlobWriter(ABC):
         return self._hash.hexdigest()
 
     @abstractmethod
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
 
     @abstractmethod
@@ -112,7 +112,7 @@ class BlobWriter(ABC):
         StorageFailed if that cannot be: then nothing is stored.
         """
 
-    def _count(self, data: bytes) -> None:
+    def _count(self, data: bytes | bytearray) -> None:
         """Count bytes that are to be written; StorageFull if there is no space for them."""
         self._usage.reserve(len(data))
         self._reserved += len(data)

@@ -22,7 +22,7 @@ class ObjectBlobWriter(BlobWriter):
         self._path, descriptor = self._resources.enter_context(cache.temporary_file())
         self._file = self._resources.enter_context(os.fdopen(os.dup(descriptor), "wb", buffering=0))
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | bytearray) -> None:
         """Take more bytes; StorageFull if there is no space for them, StorageFailed if they cannot be written."""
         self._count(data)
         with storage_faults("this blob"):

@@ -32,7 +32,7 @@ async def parsed(data: bytes, chunks: ChunkBudget) -> tuple[list[bytes], bool]:
     pipe, parser = Pipe(), Parser(64 * 1024, 100)
     pieces: list[bytes] = []
 
-    def parse(piece: bytes) -> None:
+    def parse(piece: bytes | memoryview) -> None:
         pieces.append(piece)
         parser.receive_data(piece)
         while not isinstance(parser.next_event(), type):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.ingest.ingest import IngestResult, read_file
+from app.ingest.ingest import read_file
 from app.ingest.limits import Header, IngestError, IngestLimits, IngestOptions
+from app.ingest.verdict import IngestResult
 
 Read = Callable[..., IngestResult]
 

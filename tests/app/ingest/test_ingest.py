@@ -13,6 +13,7 @@ from app.domain.errors import ApiError, Invalid, StorageFull, TooLarge
 from app.ingest import ingest as front_door
 from app.ingest.ingest import FORMATS, ChildError, ingest
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, domain_error
+from tests.security.corpus.npy import npy
 
 LIMITS = IngestLimits()
 
@@ -147,7 +148,8 @@ def test_a_child_without_memory_for_its_own_start_is_unreadable(tmp_path):
 
 def test_a_file_larger_than_may_be_written_is_refused(tmp_path, monkeypatch):
     """The kernel's limit on written files holds even if our own counting fails."""
-    path, target = zeros(tmp_path, 4 * MIB)
+    # In this byte order the column has to be written.
+    path, target = upload(tmp_path, npy(np.zeros(MIB, ">f4")))
     script = (
         "import sys; from app.ingest.columns import ColumnSet; from app.ingest import child\n"
         "ColumnSet.spend = ColumnSet.check_shape = lambda *_: None\n"

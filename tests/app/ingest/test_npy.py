@@ -1,5 +1,7 @@
 """`.npy` files: what NumPy writes is taken, everything else is refused with a code."""
 
+import gzip
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,17 @@ def test_the_same_values_become_the_same_bytes_whatever_their_order(read):
     forms = [array, np.asfortranarray(array), array.astype(">f4")]
     files = {read(npy(form), "npy").columns[0].path.read_bytes() for form in forms}
     assert len(files) == 1
+
+
+@pytest.mark.parametrize("rows", [3, 100_000])
+def test_what_is_stored_as_a_column_is_one_without_being_written(read, rows):
+    array = np.arange(rows, dtype=np.int32)
+    for data, written in [(npy(array), False), (npy(array.astype(">i4")), True), (npy(array, (2, 0)), True),
+                          (gzip.compress(npy(array)), True)]:  # fmt: skip
+        column = read(data, "npy").columns[0]
+        assert (column.path.name == "00000.npy") is written
+        assert (column.minimum, column.maximum) == (0, rows - 1)
+        assert column.path.read_bytes() == npy(array)
 
 
 def test_a_large_fortran_array_is_turned_in_blocks(arrays, monkeypatch):

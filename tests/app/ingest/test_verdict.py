@@ -1,11 +1,15 @@
 """The two lines that server and child exchange."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.ingest.columns import IngestedColumn
-from app.ingest.ingest import (
+from app.ingest.limits import IngestError, IngestLimits, IngestOptions
+from app.ingest.npy_header import canonical_header
+from app.ingest.verdict import (
     IngestRequest,
     IngestResult,
     decode_request,
@@ -13,9 +17,9 @@ from app.ingest.ingest import (
     encode_request,
     encode_verdict,
 )
-from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 
 TARGET = Path("/somewhere")
+REQUEST = IngestRequest(TARGET / "upload", "npy", TARGET, IngestOptions(), IngestLimits())
 RESULT = IngestResult(
     name="n",
     rows=2,
@@ -36,20 +40,47 @@ def test_a_request_survives_its_line():
 def test_a_result_survives_its_line():
     line = encode_verdict(RESULT)
     assert line.count(b"\n") == 1
-    assert decode_verdict(line, TARGET) == RESULT
+    assert decode_verdict(line, REQUEST) == RESULT
 
 
 def test_a_refusal_survives_its_line():
-    error = decode_verdict(encode_verdict(IngestError("bad_magic", "/a", "no", 7)), TARGET)
+    error = decode_verdict(encode_verdict(IngestError("bad_magic", "/a", "no", 7)), REQUEST)
     assert isinstance(error, IngestError)
     assert (error.code, error.pointer, error.detail, error.limit) == ("bad_magic", "/a", "no", 7)
 
 
 def test_a_child_cannot_name_a_file_to_its_server():
     line = encode_verdict(RESULT).replace(b"/somewhere/00000.npy", b"/etc/passwd")
-    verdict = decode_verdict(line, TARGET)
+    verdict = decode_verdict(line, REQUEST)
     assert isinstance(verdict, IngestResult)
     assert verdict.columns[0].path == TARGET / "00000.npy"
+
+
+COLUMN = canonical_header(np.dtype("<f4"), (2, 2, 3)) + bytes(48)
+
+
+@pytest.mark.parametrize(
+    ("content", "taken"),
+    [
+        (COLUMN, True),
+        (COLUMN + b"0", False),
+        (COLUMN[:-1], False),
+        (COLUMN.replace(b"f4", b"i4"), False),
+        (b"x" * len(COLUMN), False),
+    ],
+)
+def test_an_upload_is_a_column_only_if_it_holds_one(tmp_path: Path, content: bytes, taken: bool):
+    upload = tmp_path / "upload"
+    upload.write_bytes(content)
+    line = encode_verdict(IngestResult(None, 2, (replace(RESULT.columns[0], path=upload),)))
+    request = replace(REQUEST, path=upload)
+    if taken:
+        verdict = decode_verdict(line, request)
+        assert isinstance(verdict, IngestResult)
+        assert verdict.columns[0].path == upload
+    else:
+        with pytest.raises(ValueError, match="not the column"):
+            decode_verdict(line, request)
 
 
 @pytest.mark.parametrize(
@@ -58,4 +89,4 @@ def test_a_child_cannot_name_a_file_to_its_server():
 )
 def test_anything_else_is_no_verdict(line):
     with pytest.raises(ValueError):  # noqa: PT011 (JSON's own error is one too)
-        decode_verdict(line, TARGET)
+        decode_verdict(line, REQUEST)

@@ -27,6 +27,8 @@ _ATTEMPTS = 4
 _ITEMS_A_PAGE = 1000
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 30.0
+_PIECE_BYTES = 1 << 20
+"""Larger bytes are sent in pieces: httpx copies all that is left of one whenever the system has taken some."""
 
 
 class AsyncTransport:
@@ -112,6 +114,7 @@ class AsyncTransport:
 
         repeatable = repeatable or method == "GET" or "Idempotency-Key" in (headers or {})
         for attempt in range(_ATTEMPTS):
+            content, headers = _in_pieces(body, headers)
             last = attempt == _ATTEMPTS - 1 or not repeatable
             try:
                 response = await self._http.request(
@@ -119,7 +122,7 @@ class AsyncTransport:
                     path,
                     params=params,
                     json=json,
-                    content=body() if body is not None else None,
+                    content=content,
                     headers=headers,
                 )
             except httpx.TransportError as error:
@@ -157,7 +160,7 @@ class AsyncTransport:
         A connection lost while the body is read surfaces as `httpx.TransportError`: the reader resumes.
         """
         patience = self._http.timeout if timeout is None else timeout
-        content = None if body is None else body()
+        content, headers = _in_pieces(body, headers)
         async with self._http.stream(
             method, path, params=params, headers=headers, timeout=patience, json=json, content=content
         ) as response:
@@ -192,6 +195,27 @@ class AsyncTransport:
         for connection in self._connections:
             connection.close()
         await self._http.aclose()
+
+
+class _Pieces:
+    """Yields bytes in pieces, each time that it is asked to."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self._content), _PIECE_BYTES):
+            yield self._content[start : start + _PIECE_BYTES]
+
+
+def _in_pieces(
+    body: Callable[[], Body] | None, headers: Mapping[str, str] | None
+) -> tuple[Body | _Pieces | None, Mapping[str, str] | None]:
+    """Return the content of an attempt, and its headers."""
+    content = None if body is None else body()
+    if isinstance(content, bytes) and len(content) > _PIECE_BYTES:
+        return _Pieces(content), {**(headers or {}), "Content-Length": str(len(content))}
+    return content, headers
 
 
 async def _succeeded(response: httpx.Response) -> httpx.Response:

@@ -11,7 +11,6 @@ import pytest
 
 from app.domain.errors import FileReplaced, NotFound, StorageFailed, StorageFull
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.plain_files import same_bytes
 from app.system.durable import Durable
 
 
@@ -114,14 +113,6 @@ def test_what_is_planted_in_the_place_of_a_blob_is_not_read(
     for look in (blobs.open, blobs.local_path, blobs.size):
         with pytest.raises(FileReplaced, match=digest):
             look(digest)
-
-
-@pytest.mark.parametrize(("other", "same"), [(b"abc", True), (b"abd", False), (b"ab", False), (b"abcd", False)])
-def test_files_of_the_same_bytes_are_reported(tmp_path: Path, other: bytes, same: bool) -> None:
-    one, another = tmp_path / "one", tmp_path / "another"
-    one.write_bytes(b"abc" * 700_000)
-    another.write_bytes(b"abc" * 699_999 + other)
-    assert same_bytes(one, another) is same
 
 
 def test_other_files_in_the_tree_are_not_taken_for_blobs(blobs: LocalBlobStore, tmp_path: Path) -> None:
