@@ -10,6 +10,7 @@ import numpy as np
 from tests.benchmarks.families import (
     Autoencoder,
     Columns,
+    Contrastive,
     ConvNet,
     ConvNext,
     Discriminator,
@@ -17,13 +18,17 @@ from tests.benchmarks.families import (
     FactorizationMachine,
     Factors,
     Family,
+    GaussianProcess,
     Logistic,
+    MixtureDensity,
     Mlp,
     Recogniser,
     Recurrent,
     ResidualNet,
+    Segmenter,
     Tabular,
     Transformer,
+    VariationalAutoencoder,
     Vocabulary,
 )
 
@@ -138,6 +143,19 @@ WORKLOADS = {
         Workload("discriminator", "discriminator with group norm and leaky ReLU, 32x32, batch 32", Discriminator(), 32),
         Workload("factorization-machine", "factorisation machine and MLP, 10 fields, batch 256", MACHINE, 256),
         Workload("ctc", "speech recogniser with CTC, 64 steps, batch 16", Recogniser(), 16),
+        Workload(
+            "gaussian-process",
+            "Gaussian process of 128 points, float64, Adam",
+            GaussianProcess(),
+            128,
+            "adam",
+            dtype="float64",
+            tolerance=1e-9,
+        ),
+        Workload("mixture", "mixture density network 8-64-64 of 8 components, batch 128", MixtureDensity(), 128),
+        Workload("segmentation", "U-Net of 16 to 64 channels, bilinear, 32x32, batch 16", Segmenter(), 16),
+        Workload("contrastive", "contrastive loss of 256 views, MLP 64-256-64", Contrastive(), 128),
+        Workload("vae", "variational autoencoder 784-256-20, batch 128", VariationalAutoencoder(), 128),
         Workload("sweep", "32 tiny MLPs at a time, batch 32, Adam", TINY, 32, "adam", copies=32),
     )
 }

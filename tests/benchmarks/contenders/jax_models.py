@@ -9,9 +9,13 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from tests.benchmarks.contenders.jax_layers import Arrays, Model, convolve, layer_norm, linear
+from tests.benchmarks.contenders.jax_probabilistic import codes, covariance, mixture_parts
+from tests.benchmarks.contenders.jax_speech import recogniser
 from tests.benchmarks.families import (
     Autoencoder,
     Columns,
+    Contrastive,
     ConvNet,
     ConvNext,
     Discriminator,
@@ -19,20 +23,21 @@ from tests.benchmarks.families import (
     FactorizationMachine,
     Factors,
     Family,
+    GaussianProcess,
     Logistic,
+    MixtureDensity,
     Mlp,
     Recogniser,
     Recurrent,
     ResidualNet,
+    Segmenter,
     Tabular,
     Transformer,
+    VariationalAutoencoder,
     Vocabulary,
 )
 
-Arrays = dict[str, jax.Array]
 Carry = tuple[jax.Array, jax.Array]
-Model = Callable[..., tuple[jax.Array, Arrays]]
-"""From weights, running statistics and inputs to the scores, classes on the last axis, and new statistics."""
 
 TABLES = ("embedding", "learned_positions", "table", "user", "item")
 """How the names of matrices begin that are no weights of linear layers."""
@@ -56,7 +61,12 @@ def model(family: Family) -> Model:
         ConvNext: _conv_next,
         Discriminator: _discriminator,
         FactorizationMachine: _factorization_machine,
-        Recogniser: _recogniser,
+        Recogniser: recogniser,
+        Contrastive: _contrastive,
+        Segmenter: _segmenter,
+        GaussianProcess: covariance,
+        MixtureDensity: mixture_parts,
+        VariationalAutoencoder: codes,
     }
     return makes[type(family)](family)
 
@@ -79,43 +89,31 @@ def _is_linear(name: str, shape: tuple[int, ...]) -> bool:
     return len(shape) in (2, 3) and not name.startswith(TABLES) and "bias" not in name
 
 
-def _linear(w: Arrays, name: str, x: jax.Array) -> jax.Array:
-    return x @ w[f"{name}.weight"] + w[f"{name}.bias"]
-
-
 def _mlp(family: Mlp) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         depth = len(family.widths) - 1
         activation = {"relu": jax.nn.relu, "tanh": jnp.tanh}[family.activation]
         for place in range(depth - 1):
-            x = _linear(w, f"linear_{place}", x)
-            x = activation(_layer_norm(w, f"layer_norm_{place}", x) if family.norm else x)
-        return _linear(w, f"linear_{depth - 1}", x), s
+            x = linear(w, f"linear_{place}", x)
+            x = activation(layer_norm(w, f"layer_norm_{place}", x) if family.norm else x)
+        return linear(w, f"linear_{depth - 1}", x), s
 
     return scores
 
 
 def _logistic(family: Logistic) -> Model:
-    return lambda w, s, x: (_linear(w, "linear_0", x), s)
-
-
-def _convolve(weight: jax.Array, x: jax.Array, stride: int = 1) -> jax.Array:
-    """Convolve [batch, height, width, channels] by a square kernel, padded by 1 as in PyTorch."""
-    kernel = weight.transpose(2, 3, 1, 0)
-    return lax.conv_general_dilated(
-        x, kernel, (stride, stride), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
+    return lambda w, s, x: (linear(w, "linear_0", x), s)
 
 
 def _conv_net(family: ConvNet) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         x = x.transpose(0, 2, 3, 1)
         for place in range(len(family.channels)):
-            x = jax.nn.relu(_convolve(w[f"conv2d_{place}.weight"], x) + w[f"conv2d_{place}.bias"])
+            x = jax.nn.relu(convolve(w[f"conv2d_{place}.weight"], x) + w[f"conv2d_{place}.bias"])
             rows, height, width, channels = x.shape
             x = x.reshape(rows, height // 2, 2, width // 2, 2, channels).max((2, 4))  # faster than reduce_window
         # The linear layer counts channels first.
-        return _linear(w, "linear_0", x.transpose(0, 3, 1, 2).reshape(x.shape[0], -1)), s
+        return linear(w, "linear_0", x.transpose(0, 3, 1, 2).reshape(x.shape[0], -1)), s
 
     return scores
 
@@ -133,13 +131,13 @@ def _residual_net(family: ResidualNet) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         x, s = x.transpose(0, 2, 3, 1), dict(s)
         for place in range(len(family.channels)):
-            x = _convolve(w[f"conv2d_{place}.weight"], x, 2 if place else 1)
+            x = convolve(w[f"conv2d_{place}.weight"], x, 2 if place else 1)
             x = jax.nn.relu(_batch_norm(w, s, f"batch_norm_{place}", x))
             block = f"residual_{place}"
-            y = jax.nn.relu(_batch_norm(w, s, f"{block}.1", _convolve(w[f"{block}.0.weight"], x)))
-            y = _batch_norm(w, s, f"{block}.4", _convolve(w[f"{block}.3.weight"], y))
+            y = jax.nn.relu(_batch_norm(w, s, f"{block}.1", convolve(w[f"{block}.0.weight"], x)))
+            y = _batch_norm(w, s, f"{block}.4", convolve(w[f"{block}.3.weight"], y))
             x = jax.nn.relu(x + y)
-        return _linear(w, "linear_0", x.mean((1, 2))), s
+        return linear(w, "linear_0", x.mean((1, 2))), s
 
     return scores
 
@@ -158,7 +156,7 @@ def _autoencoder(family: Autoencoder) -> Model:
     def image(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         x = x.transpose(0, 2, 3, 1)
         for place in range(depth):
-            x = jax.nn.relu(_convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"])
+            x = jax.nn.relu(convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"])
         for place in range(depth):
             x = widened(w, f"conv_transpose2d_{place}", x)
             x = jax.nn.relu(x) if place < depth - 1 else x
@@ -167,19 +165,13 @@ def _autoencoder(family: Autoencoder) -> Model:
     return image
 
 
-def _layer_norm(w: Arrays, name: str, x: jax.Array) -> jax.Array:
-    centred = x - x.mean(-1, keepdims=True)
-    scaled = centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
-    return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
-
-
 def _attend(w: Arrays, name: str, x: jax.Array, heads: int, seen: jax.Array) -> jax.Array:
     rows, steps, width = x.shape
     joined = x @ w[f"{name}.in_proj_weight"] + w[f"{name}.in_proj_bias"]
     query, key, value = joined.reshape(rows, steps, 3, heads, width // heads).transpose(2, 0, 3, 1, 4)
     scores = jnp.where(seen, (query @ key.transpose(0, 1, 3, 2)) * (width // heads) ** -0.5, -1e30)
     mixed = (jax.nn.softmax(scores, -1) @ value).transpose(0, 2, 1, 3).reshape(rows, steps, width)
-    return _linear(w, f"{name}.out_proj", mixed)
+    return linear(w, f"{name}.out_proj", mixed)
 
 
 def _transformer(family: Transformer) -> Model:
@@ -188,10 +180,10 @@ def _transformer(family: Transformer) -> Model:
         seen = jnp.tril(jnp.ones((family.steps, family.steps), bool))
         for place in range(family.layers):
             first, second = f"residual_{2 * place}", f"residual_{2 * place + 1}"
-            h = h + _attend(w, f"{first}.1", _layer_norm(w, f"{first}.0", h), family.heads, seen)
-            up = _linear(w, f"{second}.1", _layer_norm(w, f"{second}.0", h))
-            h = h + _linear(w, f"{second}.3", jax.nn.gelu(up, approximate=True))
-        return _linear(w, "linear_0", _layer_norm(w, "layer_norm_0", h)), s
+            h = h + _attend(w, f"{first}.1", layer_norm(w, f"{first}.0", h), family.heads, seen)
+            up = linear(w, f"{second}.1", layer_norm(w, f"{second}.0", h))
+            h = h + linear(w, f"{second}.3", jax.nn.gelu(up, approximate=True))
+        return linear(w, "linear_0", layer_norm(w, "layer_norm_0", h)), s
 
     return scores
 
@@ -202,11 +194,11 @@ def _encoder(family: Encoder) -> Model:
         for place in range(family.layers):
             name = f"transformer_encoder_0.layers.{place}"
             h = h + _attend(
-                w, f"{name}.self_attn", _layer_norm(w, f"{name}.norm1", h), family.heads, ~padding[:, None, None]
+                w, f"{name}.self_attn", layer_norm(w, f"{name}.norm1", h), family.heads, ~padding[:, None, None]
             )
-            up = jax.nn.relu(_linear(w, f"{name}.linear1", _layer_norm(w, f"{name}.norm2", h)))
-            h = h + _linear(w, f"{name}.linear2", up)
-        return _linear(w, "linear_0", _layer_norm(w, "transformer_encoder_0.norm", h).mean(1)), s
+            up = jax.nn.relu(linear(w, f"{name}.linear1", layer_norm(w, f"{name}.norm2", h)))
+            h = h + linear(w, f"{name}.linear2", up)
+        return linear(w, "linear_0", layer_norm(w, "transformer_encoder_0.norm", h).mean(1)), s
 
     return scores
 
@@ -250,7 +242,7 @@ def _recurrent(family: Recurrent) -> Model:
         h = x.transpose(1, 0, 2)
         for place in range(family.layers):
             h = along(w, h, place)
-        return _linear(w, "linear_0", h.transpose(1, 0, 2) if family.label_each_step else h[-1]), s
+        return linear(w, "linear_0", h.transpose(1, 0, 2) if family.label_each_step else h[-1]), s
 
     return scores
 
@@ -282,7 +274,7 @@ def _factors(family: Factors) -> Model:
 def _vocabulary(_family: Vocabulary) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         looked_up = w["embedding_0.weight"][x].reshape(x.shape[0], -1)
-        return _linear(w, "linear_1", jax.nn.relu(_linear(w, "linear_0", looked_up))), s
+        return linear(w, "linear_1", jax.nn.relu(linear(w, "linear_0", looked_up))), s
 
     return scores
 
@@ -318,9 +310,9 @@ def _discriminator(family: Discriminator) -> Model:
     def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
         x = x.transpose(0, 2, 3, 1)
         for place in range(len(family.channels)):
-            x = _convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"]
+            x = convolve(w[f"conv2d_{place}.weight"], x, 2) + w[f"conv2d_{place}.bias"]
             x = jax.nn.leaky_relu(normed(w, f"group_norm_{place - 1}", x) if place else x, 0.2)
-        return _linear(w, "linear_0", x.transpose(0, 3, 1, 2).reshape(x.shape[0], -1)), s
+        return linear(w, "linear_0", x.transpose(0, 3, 1, 2).reshape(x.shape[0], -1)), s
 
     return scores
 
@@ -339,46 +331,39 @@ def _factorization_machine(family: FactorizationMachine) -> Model:
     return scores
 
 
-def _recogniser(family: Recogniser) -> Model:
-    def scores(w: Arrays, s: Arrays, x: jax.Array, lengths: jax.Array) -> tuple[Any, Arrays]:
-        # As all weights of three axes, the kernel is stored with the last two exchanged.
-        kernel = w["conv1d_0.weight"].transpose(1, 2, 0)
-        order = ("NWC", "WIO", "NWC")
-        h = lax.conv_general_dilated(x.transpose(0, 2, 1), kernel, (1,), ((1, 1),), dimension_numbers=order)
-        h = jax.nn.relu(h + w["conv1d_0.bias"]).transpose(1, 0, 2)
-        entering = h @ w["gru_0.weight_ih_l0"] + w["gru_0.bias_ih_l0"]
+def _contrastive(family: Contrastive) -> Model:
+    depth = len(family.widths) - 1
 
-        def step(state: jax.Array, row: jax.Array) -> tuple[jax.Array, jax.Array]:
-            again = state @ w["gru_0.weight_hh_l0"] + w["gru_0.bias_hh_l0"]
-            (r, z, n), (hr, hz, hn) = jnp.split(row, 3, -1), jnp.split(again, 3, -1)
-            r, z = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
-            state = (1 - z) * jnp.tanh(n + r * hn) + z * state
-            return state, state
-
-        states = lax.scan(step, jnp.zeros((x.shape[0], family.units), x.dtype), entering)[1]
-        return (jax.nn.log_softmax(_linear(w, "linear_0", states), -1), lengths), s
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        h = x.reshape(-1, x.shape[-1])
+        for place in range(depth):
+            h = h @ w[f"w{place}"] + w[f"b{place}"]
+            h = h if place == depth - 1 else jax.nn.relu(h)
+        z = h / jnp.maximum(jnp.sqrt((h * h).sum(1, keepdims=True)), 1e-12)
+        alike = jnp.where(jnp.eye(len(z), dtype=bool), -1e9, z @ z.T / family.temperature)
+        return alike.reshape(*x.shape[:2], -1), s
 
     return scores
 
 
-def ctc_loss(log_probs: jax.Array, label: jax.Array, lengths: jax.Array) -> jax.Array:
-    """Return the mean over rows of -log of the likelihood of labels by their length; log_probs [steps, rows, classes].
+def _segmenter(_family: Segmenter) -> Model:
+    def convolved(w: Arrays, name: str, x: jax.Array) -> jax.Array:
+        return convolve(w[name], x) + w[f"{name}_bias"]
 
-    The states of a row are blank, label, blank, ..., blank; what is impossible has the logarithm -1e30.
-    """
-    rows, longest = label.shape
-    states = jnp.zeros((rows, 2 * longest + 1), label.dtype).at[:, 1::2].set(label)
-    skips = jnp.zeros(states.shape, bool).at[:, 2:].set((states[:, 2:] != 0) & (states[:, 2:] != states[:, :-2]))
-    emitted = jnp.take_along_axis(log_probs, jnp.broadcast_to(states, (len(log_probs), *states.shape)), -1)
+    def halved(x: jax.Array) -> jax.Array:
+        rows, height, width, channels = x.shape
+        return x.reshape(rows, height // 2, 2, width // 2, 2, channels).max((2, 4))
 
-    def moved(now: jax.Array, by: int) -> jax.Array:
-        return jnp.pad(now, ((0, 0), (by, 0)), constant_values=-1e30)[:, :-by]
+    def joined(x: jax.Array, beside: jax.Array) -> jax.Array:
+        rows, height, width, channels = x.shape
+        return jnp.concatenate([jax.image.resize(x, (rows, 2 * height, 2 * width, channels), "bilinear"), beside], 3)
 
-    def step(now: jax.Array, row: jax.Array) -> tuple[jax.Array, None]:
-        skipped = jnp.where(skips, moved(now, 2), -1e30)
-        return jax.nn.logsumexp(jnp.stack([now, moved(now, 1), skipped]), 0) + row, None
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        a = jax.nn.relu(convolved(w, "down0", x.transpose(0, 2, 3, 1)))
+        b = jax.nn.relu(convolved(w, "down1", halved(a)))
+        c = jax.nn.relu(convolved(w, "bottom", halved(b)))
+        d = jax.nn.relu(convolved(w, "up1", joined(c, b)))
+        e = jax.nn.relu(convolved(w, "up0", joined(d, a)))
+        return convolved(w, "head", e), s
 
-    start = jnp.where(jnp.arange(states.shape[1]) < 2, emitted[0], -1e30)
-    last = lax.scan(step, start, emitted[1:])[0]
-    ends = jnp.take_along_axis(last, 2 * lengths[:, None] - jnp.array([[0, 1]]), 1)
-    return (-jax.nn.logsumexp(ends, 1) / lengths).mean()
+    return scores

@@ -72,7 +72,9 @@ def make_update(workload: Workload) -> Any:
     import jax
     import jax.numpy as jnp
 
-    from tests.benchmarks.contenders.jax_models import ctc_loss, model
+    from tests.benchmarks.contenders.jax_models import model
+    from tests.benchmarks.contenders.jax_probabilistic import evidence_bound, marginal_likelihood, mixture
+    from tests.benchmarks.contenders.jax_speech import ctc_loss
 
     scores = model(workload.model)
 
@@ -84,6 +86,9 @@ def make_update(workload: Workload) -> Any:
         "binary_cross_entropy_with_logits": lambda created, label: (jax.nn.softplus(created) - created * label).mean(),
         "ctc_loss": lambda created, label: ctc_loss(created[0], label, created[1]),
         "mse": lambda created, label: ((created - label) ** 2).mean(),
+        "marginal_likelihood": marginal_likelihood,
+        "mixture": mixture,
+        "evidence_bound": evidence_bound,
     }[workload.model.loss]
 
     def narrowed(tree: Any) -> Any:
@@ -98,7 +103,7 @@ def make_update(workload: Workload) -> Any:
 
     def update(state: State, batch: dict[str, Any]) -> tuple[State, Any]:
         # Keyword arguments arrive sorted by name, dicts through jit too: pick the inputs by their own order.
-        inputs = {name: batch[name] for name in ("x", "numbers", "padding", "lengths") if name in batch}
+        inputs = {name: batch[name] for name in ("x", "numbers", "padding", "lengths", "noise") if name in batch}
         derive = jax.value_and_grad(loss, has_aux=True)
         (value, statistics), slope = derive(state.weights, state.statistics, batch["label"], **inputs)
         step = state.step + 1

@@ -9,9 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.benchmarks.contenders.torch_probabilistic import Codes, Covariance, Mixture
+from tests.benchmarks.contenders.torch_weights import Named, Weights
 from tests.benchmarks.families import (
     Autoencoder,
     Columns,
+    Contrastive,
     ConvNet,
     ConvNext,
     Discriminator,
@@ -19,13 +22,17 @@ from tests.benchmarks.families import (
     FactorizationMachine,
     Factors,
     Family,
+    GaussianProcess,
     Logistic,
+    MixtureDensity,
     Mlp,
     Recogniser,
     Recurrent,
     ResidualNet,
+    Segmenter,
     Tabular,
     Transformer,
+    VariationalAutoencoder,
     Vocabulary,
 )
 
@@ -48,45 +55,13 @@ def module(family: Family, weights: Columns) -> nn.Module:
         Discriminator: _discriminator,
         FactorizationMachine: Clicks,
         Recogniser: Sounds,
+        Contrastive: Views,
+        Segmenter: Pixels,
+        GaussianProcess: Covariance,
+        MixtureDensity: Mixture,
+        VariationalAutoencoder: Codes,
     }
     return makes[type(family)](family, Weights(weights))
-
-
-class Weights:
-    """Layers by the names of their weights."""
-
-    def __init__(self, arrays: Columns) -> None:
-        self._arrays = arrays
-
-    def __getitem__(self, name: str) -> nn.Parameter:
-        return nn.Parameter(torch.from_numpy(self._arrays[name].copy()))
-
-    def linear(self, weight: str, bias: str = "") -> nn.Linear:
-        created = self[weight]
-        layer = nn.Linear(created.shape[1], created.shape[0], dtype=created.dtype)
-        layer.weight, layer.bias = created, self[bias or weight.replace("weight", "bias")]
-        return layer
-
-    def norm(self, layer: nn.BatchNorm2d | nn.LayerNorm | nn.GroupNorm, name: str) -> nn.Module:
-        layer.weight, layer.bias = self[f"{name}.weight"], self[f"{name}.bias"]
-        return layer
-
-    def convolution(self, name: str, stride: int = 1, *, bias: bool = True, kernel: int = 3) -> nn.Conv2d:
-        created = self[f"{name}.weight"]
-        layer = nn.Conv2d(created.shape[1], created.shape[0], kernel, stride=stride, padding=1, bias=bias)
-        layer.weight = created
-        if bias:
-            layer.bias = self[f"{name}.bias"]
-        return layer
-
-    def transposed(self, name: str) -> nn.ConvTranspose2d:
-        created = self[f"{name}.weight"]
-        layer = nn.ConvTranspose2d(created.shape[0], created.shape[1], 3, stride=2, padding=1, output_padding=1)
-        layer.weight, layer.bias = created, self[f"{name}.bias"]
-        return layer
-
-    def batch_norm(self, name: str) -> nn.Module:
-        return self.norm(nn.BatchNorm2d(self._arrays[f"{name}.weight"].shape[0]), name)
 
 
 def _mlp(family: Mlp, weights: Weights) -> nn.Module:
@@ -260,14 +235,6 @@ def _discriminator(family: Discriminator, weights: Weights) -> nn.Module:
     return nn.Sequential(*layers, nn.Flatten(), weights.linear("linear_0.weight"))
 
 
-class Named(nn.Module):
-    """Weights by their names."""
-
-    def __init__(self, weights: Weights, names: list[str]) -> None:
-        super().__init__()
-        self.of = nn.ParameterDict({name: weights[name] for name in names})
-
-
 class Patches(Named):
     """Blocks of depthwise convolutions and linear layers over the channels."""
 
@@ -324,3 +291,44 @@ class Sounds(nn.Module):
         h = functional.relu(functional.conv1d(x, self.kernel, self.bias, padding=1))
         states, _ = self.cell(h.permute(2, 0, 1))
         return functional.log_softmax(self.head(states), -1), lengths
+
+
+class Views(Named):
+    """Linear layers on views [rows, 2, features]: the similarity of each to all others [rows, all views, 2]."""
+
+    def __init__(self, family: Contrastive, weights: Weights) -> None:
+        self.depth = len(family.widths) - 1
+        super().__init__(weights, [f"{kind}{place}" for place in range(self.depth) for kind in "wb"])
+        self.temperature = family.temperature
+        self.itself = torch.eye(2 * family.rows, dtype=torch.bool)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = x.flatten(0, 1)
+        for place in range(self.depth):
+            h = functional.linear(h, self.of[f"w{place}"], self.of[f"b{place}"])
+            h = h if place == self.depth - 1 else functional.relu(h)
+        z = functional.normalize(h, dim=1)
+        scores = (z @ z.T / self.temperature).masked_fill(self.itself, -1e9)
+        return scores.view(*x.shape[:2], -1).transpose(1, 2)
+
+
+class Pixels(Named):
+    """A U-Net."""
+
+    def __init__(self, family: Segmenter, weights: Weights) -> None:
+        super().__init__(weights, [name + kind for name in family.convolutions() for kind in ("", "_bias")])
+
+    def forward(self, x: Tensor) -> Tensor:
+        a = functional.relu(self._convolved("down0", x))
+        b = functional.relu(self._convolved("down1", functional.max_pool2d(a, 2)))
+        c = functional.relu(self._convolved("bottom", functional.max_pool2d(b, 2)))
+        d = functional.relu(self._convolved("up1", self._joined(c, b)))
+        e = functional.relu(self._convolved("up0", self._joined(d, a)))
+        return self._convolved("head", e)
+
+    def _convolved(self, name: str, x: Tensor) -> Tensor:
+        return functional.conv2d(x, self.of[name], self.of[f"{name}_bias"], padding=1)
+
+    @staticmethod
+    def _joined(x: Tensor, beside: Tensor) -> Tensor:
+        return torch.cat([functional.interpolate(x, scale_factor=2, mode="bilinear"), beside], 1)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tests.benchmarks.contenders.torch_models import module
+from tests.benchmarks.contenders.torch_probabilistic import evidence_bound, marginal_likelihood, mixture
 from tests.benchmarks.families import Columns, Mlp
 from tests.benchmarks.protocol import Make, Missing, Steps, serve
 from tests.benchmarks.workloads import POOL, Workload
@@ -75,6 +76,9 @@ def loss_of(workload: Workload, weights: Columns) -> tuple[list[Tensor], Callabl
         "binary_cross_entropy_with_logits": functional.binary_cross_entropy_with_logits,
         "ctc_loss": ctc,
         "mse": functional.mse_loss,
+        "marginal_likelihood": marginal_likelihood,
+        "mixture": mixture,
+        "evidence_bound": evidence_bound,
     }[workload.model.loss]
 
     def loss(label: Tensor, **inputs: Tensor) -> Tensor:

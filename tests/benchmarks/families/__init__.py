@@ -8,6 +8,9 @@ from __future__ import annotations
 from tests.benchmarks.families.dense import Logistic, Mlp
 from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet
 from tests.benchmarks.families.normed_images import ConvNext, Discriminator
+from tests.benchmarks.families.pairs import Contrastive
+from tests.benchmarks.families.probabilistic import GaussianProcess, MixtureDensity, VariationalAutoencoder
+from tests.benchmarks.families.segmentation import Segmenter
 from tests.benchmarks.families.sequences import Encoder, Recurrent, Transformer
 from tests.benchmarks.families.shared import Array, Columns
 from tests.benchmarks.families.speech import Recogniser
@@ -30,12 +33,18 @@ Family = (
     | Discriminator
     | FactorizationMachine
     | Recogniser
+    | Contrastive
+    | GaussianProcess
+    | MixtureDensity
+    | Segmenter
+    | VariationalAutoencoder
 )
 
 __all__ = [
     "Array",
     "Autoencoder",
     "Columns",
+    "Contrastive",
     "ConvNet",
     "ConvNext",
     "Discriminator",
@@ -43,12 +52,16 @@ __all__ = [
     "FactorizationMachine",
     "Factors",
     "Family",
+    "GaussianProcess",
     "Logistic",
+    "MixtureDensity",
     "Mlp",
     "Recogniser",
     "Recurrent",
     "ResidualNet",
+    "Segmenter",
     "Tabular",
     "Transformer",
+    "VariationalAutoencoder",
     "Vocabulary",
 ]

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Columns = dict[str, Array]
 Graph = dict[str, Any]
-Loss = Literal["cross_entropy", "binary_cross_entropy_with_logits", "mse", "ctc_loss"]
+Loss = Literal[
+    "cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "mse",
+    "ctc_loss",
+    "marginal_likelihood",
+    "mixture",
+    "evidence_bound",
+]
 
 LABEL = {"shape": ["batch"], "dtype": "int64"}
 
