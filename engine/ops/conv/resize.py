@@ -268,7 +268,10 @@ def interpolate(
         raise AttributeValueError(f"interpolate: antialias goes with modes 'bilinear' and 'bicubic', not {mode!r}")
     smooth: Method | None = SMOOTHING[method] if antialias and method in SMOOTHING else method
     sizes, scales = _sizes(x, rank, size, scale)
-    for axis, (extent, step) in enumerate(zip(sizes, scales, strict=True), start=2):
+    axes = list(enumerate(zip(sizes, scales, strict=True), start=2))
+    if math.prod(sizes) > math.prod(x.shape[2:]):
+        axes.reverse()  # the last axis, whose elements are gathered one by one, while there are fewer of them
+    for axis, (extent, step) in axes:
         if method is None:
             x = bin_mean(x, axis=axis, bins=extent)
         elif antialias or extent != x.shape[axis] or (step is not None and method in ("nearest-exact", "cubic")):

@@ -9,12 +9,14 @@ import math
 
 import numpy as np
 
+from engine.core import sharding_rules
 from engine.core.batching import by_itself, spread
-from engine.core.declarations import AUTOCAST_FLOAT32, PRODUCT_COMPOSITION, CallForms, Numerics
+from engine.core.declarations import AUTOCAST_FLOAT32, PRODUCT_COMPOSITION, CallForms, Numerics, Sharding
 from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import broadcast_shapes, require_float
+from engine.core.sharding_rules import Case, Cut, matrix_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.linalg.diagonals import tril, triu
@@ -23,6 +25,7 @@ from engine.ops.linalg.matrices import adjoint, call_linalg, regular, require_ma
 from engine.ops.shape.creation import eye
 from engine.ops.shape.shape import squeeze, unsqueeze
 
+MATRICES = matrix_axes("22", "2")
 BASE = 16
 """Maximum number of rows of a triangular system solved row by row; larger ones are halved, with matrix products."""
 
@@ -158,9 +161,21 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
     return _solve_matrix(a, b)
 
 
+def _split_systems(case: Case) -> Cut | None:
+    """Split the axes in front of the matrices, if these are split, else the columns of the right sides."""
+    found: Cut | None = MATRICES.split(case) if any(state is not None for state in case.states) else None
+    if found is not None:
+        return found
+    if case.outputs[0][-1] == 1 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
+        return None
+    last = len(case.outputs[0]) - 1
+    return Cut((None, len(case.shapes[1]) - 1), (last,))
+
+
 @primitive(
     shape_rule=_solve_triangular_left,
     numerics=Numerics(promotion="common", autocast="float32"),
+    sharding=Sharding(_split_systems, _split_systems),
     batching=spread,
     samples=[
         sample(regular(3, 3), (3, 2), upper=True),

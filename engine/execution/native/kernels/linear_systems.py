@@ -10,12 +10,15 @@ import numpy as np
 
 from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
+from engine.execution.native.inline.blocks import block_rows
 from engine.execution.native.inline.factors import factored, substituted
 from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, itemsize, kernel, real
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.products import leading
-from engine.execution.native.lowering import Call, Status, Work, lowers
+from engine.execution.native.kernels.triangular import LARGEST_BYTES, factor_panels, panel_bytes, substitute_panels
+from engine.execution.native.lowering import Call, Scratch, Status, Work, lowers
 
 
 @kernel
@@ -60,16 +63,29 @@ def solve_triangular(a: Any) -> None:
 @lowers("cholesky")
 def _(work: Work) -> list[Call] | None:
     (x,), (out,), attrs = work.inputs, work.outputs, work.attrs
-    function = numpy_blas().solvers.factor.get(x.dtype.name)
-    if function is None or x.dtype not in FLOATS or out.dtype != x.dtype or not x.size:
+    if x.dtype not in FLOATS or out.dtype != x.dtype or not x.size or not attrs["check"]:
         return None
-    if not (x.flags.c_contiguous and out.flags.c_contiguous) or not attrs["check"]:
+    if not (x.flags.c_contiguous and out.flags.c_contiguous):
         return None
     n = x.shape[-1]
+    if n * n * x.itemsize <= LARGEST_BYTES:
+        return [_factored_by_panels(x, out, upper=attrs["upper"])]
+    function = numpy_blas().solvers.factor.get(x.dtype.name)
+    if function is None:
+        return None
     # What lies row by row is its transpose to LAPACK: the other triangle.
     letter, extent, info = (np.array([v], np.int64) for v in (ord("L" if attrs["upper"] else "U"), n, 0))
     words = (function, x.size // (n * n), n, x, out, attrs["upper"], letter, extent, info, Status())
     return [Call(cholesky, x.dtype, words)]
+
+
+def _factored_by_panels(x: Array, out: Array, *, upper: bool) -> Call:
+    n = x.shape[-1]
+    inverse, panel, block = panel_bytes(n)
+    places = (0, inverse, inverse + panel, inverse + panel + block)
+    scratch = (Scratch(place) for place in places)
+    words = (x.size // (n * n), n, x, out, upper, Status(), *scratch, vector_bytes(), block_rows()[0])
+    return Call(factor_panels, x.dtype, words, places[-1] + (8 * n * n if x.itemsize == 4 else 0))
 
 
 MOST_CALLS = 64
@@ -79,9 +95,52 @@ MOST_CALLS = 64
 @lowers("solve_triangular_left")
 def _(work: Work) -> list[Call] | None:
     (a, b), (out,) = work.inputs, work.outputs
-    if not a.dtype == b.dtype == out.dtype or not out.size or not out.flags.c_contiguous:
+    if not a.dtype == b.dtype == out.dtype or out.dtype not in FLOATS or not out.size:
+        return None
+    if a.shape[-1] ** 2 * a.itemsize <= LARGEST_BYTES:
+        calls = _solved_by_panels(a, b, out, work.attrs)
+        if calls is not None:
+            return calls
+    if not out.flags.c_contiguous:
         return None
     return joined_calls(copied(np.broadcast_to(b, out.shape), out), _solved(a, out, work.attrs))
+
+
+def _solved_by_panels(a: Array, b: Array, out: Array, attrs: Mapping[str, Any]) -> list[Call] | None:
+    """Return the calls that solve systems of small matrices; right sides that do not lie by rows are copied first."""
+    n, columns = out.shape[-2:]
+    right, calls = np.broadcast_to(b, out.shape), []
+    if not _by_rows(out):
+        return None
+    if not _by_rows(right):
+        calls, right = copied(right, out) or [], out
+        if not calls:
+            return None
+    lots = math.prod(out.shape[:-2])
+    try:
+        matrices = np.broadcast_to(a, (*out.shape[:-2], n, n)).reshape(lots, n, n, copy=False)
+        right, out = (x.reshape(lots, n, columns, copy=False) for x in (right, out))
+    except ValueError:
+        return None
+    lies = leading(matrices[0])
+    if lies is None:
+        return None
+    turned, step = lies
+    inverse, panel, block = panel_bytes(n)
+    matrix = -(-n * n * a.itemsize // 64) * 64 if turned else 0
+    places = (0, matrix, matrix + inverse, matrix + inverse + panel)
+    words = (
+        lots, bool(attrs["upper"]), turned, bool(attrs["unitriangular"]), n, columns,
+        matrices, step * a.itemsize, matrices.strides[0],
+        right, right.strides[1], right.strides[0], out, out.strides[1], out.strides[0],
+        *(Scratch(place) for place in places), vector_bytes(), block_rows()[0],
+    )  # fmt: skip
+    return [*calls, Call(substitute_panels, out.dtype, words, matrix + inverse + panel + block)]
+
+
+def _by_rows(x: Array) -> bool:
+    """Return whether the numbers of a row lie side by side."""
+    return x.shape[-1] == 1 or x.strides[-1] == x.itemsize
 
 
 def _solved(a: Array, out: Array, attrs: Mapping[str, Any]) -> list[Call] | None:

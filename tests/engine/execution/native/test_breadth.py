@@ -188,6 +188,23 @@ def test_powers_of_float32_are_right_to_the_last_place_and_at_the_edges(run_both
     assert np.max(np.abs(run_both("power", x, y)[0][0] - exact) / np.spacing(exact.astype(np.float32))) < 0.51
 
 
+@pytest.mark.parametrize("n", [1, 9, 24, 31, 100])
+def test_triangular_systems_of_many_blocks_are_solved(n: int, run_both: RunBoth) -> None:
+    root = RNG.standard_normal((2, n, n))
+    positive = root @ root.swapaxes(1, 2) / n + np.eye(n)
+    for dtype, rtol in (("float32", 1e-3), ("float64", 1e-9)):
+        for upper in (False, True):
+            (factor,), (expected,) = run_both("cholesky", positive.astype(dtype), upper=upper)
+            np.testing.assert_allclose(factor, expected, rtol, rtol / 10)
+            right = RNG.standard_normal((2, n + 3, n)).astype(dtype).swapaxes(1, 2)
+            for matrix, above in ((factor, upper), (factor.swapaxes(1, 2), not upper)):
+                for unit in (False, True):
+                    near = matrix / n if unit else matrix
+                    attrs = {"upper": above, "unitriangular": unit}
+                    (solved,), (found,) = run_both("solve_triangular_left", near, right, **attrs)
+                    np.testing.assert_allclose(solved, found, rtol, rtol)
+
+
 def test_a_matrix_that_is_not_positive_definite_is_reported(compiled: Callable[..., bool]) -> None:
     x = np.stack([np.eye(3), np.diag([1.0, -1.0, 1.0])])
     assert not compiled("cholesky", [x], [np.zeros_like(x)], {"upper": False, "check": True})
