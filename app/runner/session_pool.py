@@ -26,7 +26,7 @@ from app.runner.process_manager import ProcessEvent, ProcessManager
 from app.runner.session_queue import ProcessSlots, Reply, SessionQueue
 from app.service.resources.memory import MemoryPool
 from app.service.sessions.attempts import SessionAttempts
-from app.service.sessions.state import NO_PROCESS, SessionStatus
+from app.service.sessions.state import NO_PROCESS, KernelCount, SessionStatus
 
 SUSPEND_SECONDS = 120.0
 """How long a process that is being suspended may take to write its snapshot; then it is killed, and the log has the
@@ -244,6 +244,8 @@ class SessionPool:
                 )
             case Failed() | Finished():
                 queue.verdict = event
+            case Log(code="compiling", count=int(count), total=int(total)):
+                queue.compiling = KernelCount(count, total) if count < total else None
             case Log(_, text):
                 _logger.warning("session %s: %s", queue.session_id, text)
             case Died():

@@ -14,7 +14,7 @@ from app.runner.held_frames import HeldFrames
 from app.runner.port import Handle
 from app.runner.process_losses import ProcessLoss
 from app.service.resources.memory import MemoryPool
-from app.service.sessions.state import SessionStatus
+from app.service.sessions.state import KernelCount, SessionStatus
 
 MAX_QUEUED_STEPS = 256
 """Steps of a session that may wait for their replies."""
@@ -52,6 +52,7 @@ class SessionQueue:
             steps are among them, though no client waits for their reply here.
         to_resend: those of the queued steps that a process had when it was lost.
         verdict: the last verdict of the process.
+        compiling: the kernels that the process waits for.
         standing: the position of the session as its process last reported it.
         losses: unexpected exits in a row, without a reply in between.
         suspect_step: the step that the last process was executing when it exited, if it was the only one.
@@ -74,6 +75,7 @@ class SessionQueue:
     handle: Handle | None = None
     channel: FrameChannel | None = None
     pid: int | None = None
+    compiling: KernelCount | None = None
     standing: dict[str, Any] | None = None
     verdict: Finished | Failed | None = None
     losses: list[ProcessLoss] = field(default_factory=list)
@@ -154,6 +156,7 @@ class SessionQueue:
 
     def mark_lost(self) -> None:
         """Record that the process has exited; steps in flight have to be sent again."""
+        self.compiling = None
         in_flight = [*self.in_flight]
         self.in_flight.clear()
         if in_flight:
@@ -180,7 +183,7 @@ class SessionQueue:
         """Return the status; from any thread."""
         standing = self.standing or {}
         shown = "starting" if self.state == "queued" else self.state
-        return SessionStatus(shown, self.pid, standing.get("next_seq"), standing.get("step"))
+        return SessionStatus(shown, self.pid, standing.get("next_seq"), standing.get("step"), self.compiling)
 
     def _is_early(self, queued: QueuedStep) -> bool:
         seq, turn = queued.seq, (self.standing or {}).get("next_seq")

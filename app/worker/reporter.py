@@ -221,7 +221,7 @@ class Reporter:
 
 
 class CompilationReport:
-    """Reports that a fit waits for kernels to be compiled: its phase, and a log entry now and then."""
+    """Reports that a fit or a session waits for kernels to be compiled: its phase, and a log entry now and then."""
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter = reporter
@@ -234,7 +234,7 @@ class CompilationReport:
             self._reporter.send(Phase("compiling"))
         if count in (0, total) or now >= self._next:
             self._next = now + COMPILATION_SECONDS
-            text = f"{count} of {total} kernels are compiled; they are kept on disk for later fits"
+            text = f"{count} of {total} kernels are compiled; they are kept on disk for later use"
             self._reporter.send(Log("info", text, "compiling", count, total))
         if count == total:
             self._reporter.send(Phase("training"))
@@ -243,7 +243,7 @@ class CompilationReport:
 T = TypeVar("T")
 
 COMPILATION_SECONDS = 2.0
-"""Minimum interval between log entries about the kernels that a fit waits for."""
+"""Minimum interval between log entries about the kernels that are waited for."""
 RETRY_SECONDS = 1.0
 TICK_SECONDS = 0.05
 

@@ -26,7 +26,8 @@ class Side:
         environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
         environment["OPENBLAS_NUM_THREADS"] = "1"
         self.process = subprocess.Popen(
-            [python, str(HERE / "tape_worker.py"), library],
+            # Without this folder in its path, where a module has the name of Python's own `http`.
+            [python, "-P", str(HERE / "tape_worker.py"), library],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         assert self.process.stdout is not None

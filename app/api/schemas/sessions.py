@@ -155,6 +155,13 @@ class SessionError(OpenShape):
     detail: str
 
 
+class CompiledKernels(ResourceShape):
+    """How many kernels of how many are compiled."""
+
+    count: int = Field(description="How many are compiled.")
+    total: int = Field(description="How many were missing.")
+
+
 class SessionLinks(ResourceShape):
     """Links of a session."""
 
@@ -176,6 +183,14 @@ class Session(ResourceShape):
     kind: SessionKind
     state: SessionState = Field(description=STATES)
     process: str | None = Field(description=PROCESSES)
+    phase: Literal["compiling"] | None = Field(
+        description="What its process does before it can go on; compiling: kernels that nothing has needed here before "
+        "are compiled, see kernels; null: nothing."
+    )
+    kernels: CompiledKernels | None = Field(
+        description="In the phase compiling, how many (count) of how many (total) kernels are compiled; updated every "
+        "two seconds."
+    )
     graph: str
     dataset: str | None = Field(description="Id of the dataset that steps take rows from by default.")
     optimizer: dict[str, Any] | None = Field(description="null: a session of kind static has none.")
@@ -211,6 +226,8 @@ class Session(ResourceShape):
             session,
             name=session.name or None,
             process=status.process,
+            phase=status.compiling and "compiling",
+            kernels=status.compiling and CompiledKernels.show(status.compiling),
             graph=session.graph_id,
             dataset=request["dataset"],
             optimizer=request["optimizer"],

@@ -18,16 +18,26 @@ from app.store.unit_of_work import Store
 
 
 @dataclass(frozen=True, slots=True)
+class KernelCount:
+    """How many kernels of how many are compiled."""
+
+    count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class SessionStatus:
     """The process of a session, and the position of the session, as last reported to this server.
 
-    `process` is "starting", "ready" or "stopping", None if there is none; the next step starts one.
+    `process` is "starting", "ready" or "stopping", None if there is none; the next step starts one. `compiling` are
+    the kernels that it waits for, None if there are none.
     """
 
     process: str | None
     pid: int | None
     next_seq: int | None
     step: int | None
+    compiling: KernelCount | None = None
 
 
 NO_PROCESS = SessionStatus(None, None, None, None)

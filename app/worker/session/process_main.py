@@ -16,7 +16,7 @@ from app.domain.runtime import Runtime
 from app.worker.control import EXIT_SERVER_GONE, Control
 from app.worker.fit_loop import OUTCOMES
 from app.worker.frame_channel import FrameChannel
-from app.worker.reporter import Reporter
+from app.worker.reporter import CompilationReport, Reporter
 from app.worker.resources import allow_columns, select_executor
 from app.worker.session.backend import SessionBackend
 from app.worker.session.recovery import RecoveredSession, recover
@@ -72,7 +72,8 @@ class SessionProcess:
     def run(self) -> Finished | Failed:
         """Serve the session, and return the verdict. Details that a client must not see go to the server's log."""
         try:
-            return self._work()
+            with engine.report_compilation(CompilationReport(self._reporter).update):
+                return self._work()
         except DamagedLog as error:
             _logger.exception("session %s cannot be restored", self._assignment.session_id)
             return Failed(DAMAGED_CODE, f"the stored state of the session cannot be restored: {error}")

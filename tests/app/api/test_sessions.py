@@ -1,11 +1,13 @@
 """Sessions as resources."""
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.app.api.fake_sessions import SESSION, FakeSessions
+from app.service.sessions.state import KernelCount
+from tests.app.api.fake_sessions import SESSION, STATUS, FakeSessions, View
 from tests.app.api.session_app import HERE, faults
 
 GRAPH = "graph_01m7xpv32a4ykd0nsmnkebvv3p"
@@ -39,6 +41,17 @@ def test_a_session_is_shown_with_its_process(client: httpx.Client, sessions: Fak
     assert shown["links"]["gradients"] == f"{HERE}/gradients"
     again = client.get(HERE, headers={"If-None-Match": answer.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
+
+
+def test_a_session_shows_how_many_kernels_it_waits_for(
+    client: httpx.Client, sessions: FakeSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = client.get(HERE).json()
+    assert (shown["phase"], shown["kernels"]) == (None, None)
+    waiting = replace(STATUS, compiling=KernelCount(3, 15))
+    monkeypatch.setattr(sessions, "get", lambda _: View(status=waiting))
+    shown = client.get(HERE).json()
+    assert (shown["phase"], shown["kernels"]) == ("compiling", {"count": 3, "total": 15})
 
 
 def test_a_session_is_woken_on_request(client: httpx.Client, sessions: FakeSessions) -> None:

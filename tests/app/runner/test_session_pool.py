@@ -15,10 +15,11 @@ from app.domain.errors import (
     StorageUnavailable,
 )
 from app.domain.frames import Step, StepAccepted, StepReply
-from app.domain.messages import Failed, NumericsChanged, Phase
+from app.domain.messages import Failed, Log, NumericsChanged, Phase
 from app.domain.session import SessionState
 from app.runner.session_queue import MAX_QUEUED_STEPS
 from app.service.sessions.session_storage import SessionStorage
+from app.service.sessions.state import KernelCount
 from tests.support.session_pool_harness import OpenHarness, play
 
 
@@ -369,6 +370,26 @@ def test_what_a_process_shows_of_itself_is_written_down(open_harness: OpenHarnes
     async def act() -> None:
         await harness.pool.execute(session, harness.step(), b"")
         await harness.until(lambda: harness.stored().runtime == runtime and not harness.stored().bit_exact)
+
+    play(harness, act)
+
+
+@pytest.mark.parametrize(("count", "shown"), [(3, KernelCount(3, 15)), (15, None)])
+def test_kernels_that_a_process_waits_for_are_shown(
+    open_harness: OpenHarness, count: int, shown: KernelCount | None
+) -> None:
+    harness = open_harness()
+    session = harness.session()
+    words = [Log("info", "", "compiling", each, 15) for each in (0, count)]
+    harness.runner.first_words = [Phase("compiling"), *words, NumericsChanged({"cpu": "y"}, {"cpu": "x"})]
+
+    async def act() -> None:
+        await harness.pool.execute(session, harness.step(), b"")
+        await harness.until(lambda: not harness.stored().bit_exact)
+        assert harness.pool.status("sess_1").compiling == shown
+        harness.runner.kill(harness.runner.players[0].handle)
+        await harness.until(lambda: harness.pool.status("sess_1").process is None)
+        assert harness.pool.status("sess_1").compiling is None
 
     play(harness, act)
 

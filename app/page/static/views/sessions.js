@@ -32,7 +32,7 @@ function Table({ found, shown, read }) {
     <tbody>${found.map(
       (each) => html`<tr key=${each.id} class=${each === shown ? "chosen" : ""}>
         <th scope="row"><button class="link mono" aria-expanded=${each === shown} onClick=${() => setQuery({ session: each === shown ? "" : each.id })}>${each.name || shortId(each.id)}</button> <${Labels} labels=${each.labels} /></th>
-        <td>${each.kind}</td><td><span class=${`chip ${TONES[each.state] ?? ""}`}>${each.state}</span></td><td>${each.process ?? "–"}</td>
+        <td>${each.kind}</td><td><span class=${`chip ${TONES[each.state] ?? ""}`}>${each.state}</span></td><td>${each.kernels ? `compiling ${each.kernels.count}/${each.kernels.total}` : each.process ?? "–"}</td>
         <td class="number num">${formatNumber(each.step)}</td><td class="number num">${each.attempt}</td>
         <td class="nowrap muted" title=${formatTime(each.used_at)}>${formatAge(each.used_at)}</td>
         <td class="nowrap muted" title=${formatTime(each.expires_at)}>${each.expires_at ? `in ${formatSeconds(Math.max(0, (Date.parse(each.expires_at) - Date.now()) / 1000))}` : "–"}</td>

@@ -120,6 +120,13 @@ class ColumnProfile(Record):
     correlation: "ColumnCorrelation | None"
 
 
+class CompiledKernels(Record):
+    """How many kernels of how many are compiled."""
+
+    count: "int"
+    total: "int"
+
+
 class Dataset(Record):
     """A stored dataset."""
 
@@ -472,6 +479,7 @@ class Session(Record):
     """A training session: a model whose steps the client requests."""
 
     _records: ClassVar[Mapping[str, str]] = {
+        "kernels": "CompiledKernels",
         "parameters": "ParameterSummary",
         "error": "SessionError",
         "links": "SessionLinks",
@@ -483,6 +491,8 @@ class Session(Record):
     kind: 'Literal["training", "static"]'
     state: "SessionState"
     process: "str | None"
+    phase: 'Literal["compiling"] | None'
+    kernels: "CompiledKernels | None"
     graph: "str"
     dataset: "str | None"
     optimizer: "dict[str, Any] | None"

@@ -861,6 +861,13 @@ class ColumnsChoice(TypedDict):
     output: NotRequired['Literal["ids", "lengths"]']
 
 
+class CompiledKernels(TypedDict):
+    """How many kernels of how many are compiled."""
+
+    count: "int"
+    total: "int"
+
+
 class ComputePlanAnswer(TypedDict):
     """How a graph would be computed (ggml_cplan)."""
 
@@ -4507,6 +4514,8 @@ class Session(TypedDict):
     kind: 'Literal["training", "static"]'
     state: "SessionState"
     process: "str | None"
+    phase: 'Literal["compiling"] | None'
+    kernels: "CompiledKernels | None"
     graph: "str"
     dataset: "str | None"
     optimizer: "dict[str, Any] | None"
