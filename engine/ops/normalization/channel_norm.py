@@ -236,6 +236,11 @@ def batch_normalize(
     )[0]
 
 
+def _as_wide(x: Value, *scaled: Value) -> tuple[Value, ...]:
+    """Return what scales and shifts x in a dtype that is no narrower: constants of a graph stay float32 in float64."""
+    return tuple(cast(v, dtype=x.dtype) if v.dtype.itemsize < x.dtype.itemsize else v for v in scaled)
+
+
 @composite(
     numerics=PRECISE_COMPOSITION,
     memory=Memory(state_updates={3: 1, 4: 2, 5: 3}),
@@ -263,7 +268,7 @@ def tracked_batch_norm(
     The n-th batch then has the weight 1 / n, as in PyTorch.
     """
     require_integer("tracked_batch_norm", "the count of batches", num_batches_tracked)
-    given = (x, weight, bias, running_mean, running_var)
+    given = (x, *_as_wide(x, weight, bias), running_mean, running_var)
     if not training:
         y, *kept = batch_norm(*given, eps=eps, training=False)
         return y, kept[0], kept[1], num_batches_tracked

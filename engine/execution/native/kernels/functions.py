@@ -10,11 +10,11 @@ import numpy as np
 
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import expm1, log, log1p, log1p_of_share
-from engine.execution.native.kernel import FLOATS, Kernel, real
+from engine.execution.native.kernel import FLOATS, Kernel, inline_exact, real
 from engine.execution.native.kernels.activations import with_parameters
 from engine.execution.native.kernels.elementwise import WHOLE, binary, elementwise, operands, unary
-from engine.execution.native.kernels.integers import clamp_calls
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.kernels.integers import DIVISIONS, clamp_calls, division
+from engine.execution.native.lowering import Call, Lowering, Work, lowers
 
 
 def _sign(x: Any) -> Any:
@@ -41,6 +41,33 @@ def _times_log1p(x: Any, y: Any) -> Any:
     return real(0) if x == real(0) and y == y else x * log1p(y)
 
 
+@inline_exact
+def quotient(x: Any, y: Any) -> Any:
+    """Return x / y, rounded once: its whole part may not be that of x times 1 / y."""
+    return x / y
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    # As in NumPy the result has the sign of the divisor, and is NaN where that is 0.
+    rest = np.fmod(x, y)
+    if rest == real(0):
+        return np.copysign(real(0), y)
+    return rest + y if (y < real(0)) != (rest < real(0)) else rest
+
+
+def _floor_divided(x: Any, y: Any) -> Any:
+    if y == real(0):
+        return quotient(x, y)
+    rest = np.fmod(x, y)
+    whole = quotient(x - rest, y)
+    if rest != real(0) and (y < real(0)) != (rest < real(0)):
+        whole -= real(1)
+    if whole == real(0):
+        return np.copysign(real(0), quotient(x, y))
+    down = np.floor(whole)
+    return down + real(1) if whole - down > real(0.5) else down
+
+
 UNARY: Mapping[str, Callable[[Any], Any]] = {
     "ceil": lambda x: np.ceil(x),
     "expm1": lambda x: expm1(x),
@@ -56,9 +83,13 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "clamp_max": lambda x, high: high if x > high or high != high else x,
     "clamp_min": lambda x, low: low if x < low or low != low else x,
+    "floor_divide": _floor_divided,
     "fmax": lambda x, y: x if x >= y or y != y else y,
     "fmin": lambda x, y: x if x <= y or y != y else y,
+    "fmod": lambda x, y: np.fmod(x, y),
     "logaddexp": _logaddexp,
+    "remainder": _remainder,
+    "trunc_divide": lambda x, y: np.trunc(quotient(x, y)),
     "xlog1py": _times_log1p,
     "xlogy": _times_log,
 }
@@ -113,3 +144,13 @@ for _op in UNARY:
     lowers(_op)(elementwise(UNARY_KERNELS, _op))
 for _op in BINARY:
     lowers(_op)(elementwise(BINARY_KERNELS, _op))
+
+
+def _division(op: str) -> Lowering:
+    """Return the lowering of a division with a remainder, of floating numbers or integers."""
+    of_floats, of_integers = elementwise(BINARY_KERNELS, op), division(op)
+    return lambda work: of_floats(work) if work.outputs[0].dtype in FLOATS else of_integers(work)
+
+
+for _op in DIVISIONS:
+    lowers(_op)(_division(_op))

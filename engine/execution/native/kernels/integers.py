@@ -135,8 +135,6 @@ def division(op: str) -> Callable[[Work], list[Call] | None]:
     return lower
 
 
-for _op in DIVISIONS:
-    lowers(_op)(division(_op))
 for _op in BITS:
     lowers(_op)(elementwise(BIT_KERNELS, _op, WHOLE))
 lowers("bitwise_not")(elementwise(NOT, "bitwise_not", WHOLE))

@@ -23,35 +23,60 @@ def precedes(x: Any, y: Any) -> Any:
     raise NotImplementedError
 
 
+def sort_line(x: Any, first: Any, apart: Any, places: Any, merged: Any) -> Any:
+    """Return the places of elements in their order, in one of two arrays of the length of the line.
+
+    The line's first element is x[first], and others lie `apart` from each other.
+    """
+    extent = places.size
+    for i in range(extent):
+        places[i] = i
+    width = 1
+    while width < extent:
+        for start in range(0, extent, 2 * width):
+            middle, end = min(start + width, extent), min(start + 2 * width, extent)
+            i, j = start, middle
+            for k in range(start, end):
+                if j >= end or (
+                    i < middle and not precedes(x[first + places[j] * apart], x[first + places[i] * apart])
+                ):
+                    merged[k] = places[i]
+                    i += 1
+                else:
+                    merged[k] = places[j]
+                    j += 1
+        places, merged = merged, places
+        width *= 2
+    return places
+
+
 def sort_places(a: Any) -> None:
     """Words: extents before, along and behind the axis; x; out, int64; scratch for the places, twice."""
     extent, behind = a[1], a[2]
+    size = a[0] * extent * behind
+    x, out = view(a[3], size, real), view(a[4], size, np.int64)
     for lot in range(a[0]):
-        size = extent * behind
-        x = view(a[3] + lot * size * view(a[3], 1, real).itemsize, size, real)
-        out = view(a[4] + lot * size * 8, size, np.int64)
         for e in range(behind):
-            places, merged = view(a[5], extent, np.int64), view(a[6], extent, np.int64)
+            first = lot * extent * behind + e
+            places = sort_line(x, first, behind, view(a[5], extent, np.int64), view(a[6], extent, np.int64))
             for i in range(extent):
-                places[i] = i
-            width = 1
-            while width < extent:
-                for start in range(0, extent, 2 * width):
-                    middle, end = min(start + width, extent), min(start + 2 * width, extent)
-                    i, j = start, middle
-                    for k in range(start, end):
-                        if j >= end or (
-                            i < middle and not precedes(x[places[j] * behind + e], x[places[i] * behind + e])
-                        ):
-                            merged[k] = places[i]
-                            i += 1
-                        else:
-                            merged[k] = places[j]
-                            j += 1
-                places, merged = merged, places
-                width *= 2
+                out[first + i * behind] = places[i]
+
+
+def median_places(a: Any) -> None:
+    """Find the lower median, or the first NaN. Words: as of `sort_places`, then whether NaN is skipped."""
+    extent, behind = a[1], a[2]
+    x, out = view(a[3], a[0] * extent * behind, real), view(a[4], a[0] * behind, np.int64)
+    for lot in range(a[0]):
+        for e in range(behind):
+            first = lot * extent * behind + e
+            places = sort_line(x, first, behind, view(a[5], extent, np.int64), view(a[6], extent, np.int64))
+            known = 0
             for i in range(extent):
-                out[i * behind + e] = places[i]
+                if x[first + i * behind] == x[first + i * behind]:
+                    known += 1
+            middle = max(known - 1, 0) // 2
+            out[lot * behind + e] = places[middle if a[7] or known == extent else known]
 
 
 # NaN is the largest.
@@ -60,13 +85,15 @@ ORDERS: Mapping[bool, Callable[[Any, Any], Any]] = {
     True: lambda x, y: x > y or (x != x and y == y),
 }
 KERNELS = {
-    descending: Kernel(sort_places, SORTED, name=f"argsort_{descending}".lower(), parts={"precedes": order})
+    descending: Kernel(
+        sort_places, SORTED, name=f"argsort_{descending}".lower(), parts={"precedes": order, "sort_line": sort_line}
+    )
     for descending, order in ORDERS.items()
 }
+MEDIAN = Kernel(median_places, SORTED, name="argmedian", parts={"precedes": ORDERS[False], "sort_line": sort_line})
 
 
-@lowers("argsort")
-def _(work: Work) -> list[Call] | None:
+def _along_axis(code: Kernel, work: Work, *rest: int) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
     if not x.ndim or x.dtype not in SORTED or not x.flags.c_contiguous:
         return None
@@ -74,5 +101,14 @@ def _(work: Work) -> list[Call] | None:
     if found is None:
         return None
     size = -(-found[1] * INT64.itemsize // 64) * 64
-    words = (*found, x, out, Scratch(), Scratch(size))
-    return [Call(KERNELS[work.attrs["descending"]], x.dtype, words, 2 * size)]
+    return [Call(code, x.dtype, (*found, x, out, Scratch(), Scratch(size), *rest), 2 * size)]
+
+
+@lowers("argsort")
+def _(work: Work) -> list[Call] | None:
+    return _along_axis(KERNELS[work.attrs["descending"]], work)
+
+
+@lowers("argmedian")
+def _(work: Work) -> list[Call] | None:
+    return _along_axis(MEDIAN, work, work.attrs["ignore_nan"])

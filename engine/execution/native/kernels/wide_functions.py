@@ -10,9 +10,25 @@ import numpy as np
 from engine.execution.native.inline.arcs import arc_cosine, atan, atan2
 from engine.execution.native.inline.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from engine.execution.native.inline.powers import exp2, log2, log10
-from engine.execution.native.kernel import Kernel, real
+from engine.execution.native.kernel import Kernel, itemsize, real
 from engine.execution.native.kernels.elementwise import binary, elementwise, unary
 from engine.execution.native.lowering import lowers
+
+LEAST_SQUARED, MOST_SQUARED = 1e-140, 1e150
+"""Magnitudes of float64 between which a square is a normal number, and so is a sum of two."""
+
+
+def _hypot(x: Any, y: Any) -> Any:
+    large, small = max(abs(x), abs(y)), min(abs(x), abs(y))
+    if abs(x) == real(np.inf) or abs(y) == real(np.inf):
+        return real(np.inf)
+    if x != x or y != y:
+        return x + y
+    if itemsize == 4 or (large > LEAST_SQUARED and large < MOST_SQUARED):
+        return real(np.sqrt(np.float64(large) * np.float64(large) + np.float64(small) * np.float64(small)))
+    share = real(0) if large == real(0) else small / large
+    return large * np.sqrt(real(1) + share * share)
+
 
 UNARY: Mapping[str, Callable[[Any], Any]] = {
     "acos": lambda x: real(arc_cosine(np.float64(x), False)),
@@ -29,6 +45,7 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
 }
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "atan2": lambda y, x: real(atan2(np.float64(y), np.float64(x))),
+    "hypot": _hypot,
 }
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}

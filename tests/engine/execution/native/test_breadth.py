@@ -22,6 +22,9 @@ def numbers(*shape: int) -> Array:
 
 
 SPECIAL = np.array([[np.nan, 1, -np.inf], [np.inf, 2, -np.inf], [-np.inf, -np.inf, -np.inf], [0.0, -0.0, 3]])
+PAIRS = [
+    v.ravel() for v in np.meshgrid([0.0, -0.0, 1.0, -2.5, 7.0, 1e20, np.inf, np.nan], [0.0, 3.0, -2.0, 1e-20, -np.inf])
+]
 REFLECT, REPLICATE, CIRCULAR = ({"mode": mode} for mode in ("reflect", "replicate", "circular"))
 EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "zeros": ("zeros", [], {"shape": (3, 5)}),
@@ -66,6 +69,13 @@ EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "embedding of a column": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1]], {}),
     "embedding of columns": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1:]], {}),
     "concat of bools": ("concat", [numbers(3, 2) > 0, numbers(3, 4) > 0], {"axis": 1}),
+    **{op: (op, [PAIRS[0], PAIRS[1]], {}) for op in ("floor_divide", "fmod", "remainder", "trunc_divide")},
+    "quotients by one number": ("trunc_divide", [np.arange(-99.0, 99.0), np.array([49.0])], {}),
+    "distinct_index": ("distinct_index", [np.array([[0, -1, 2], [3, 1, -6]])], {"axis": 1, "extent": 6}),
+    "listed_labels": ("listed_labels", [np.array([[2, 0, -1], [-1, 1, 1]])], {}),
+    "argmedian": ("argmedian", [SPECIAL], {"axis": 1}),
+    "argmedian of columns": ("argmedian", [numbers(2, 6, 3)], {"axis": 1}),
+    "argmedian without NaN": ("argmedian", [SPECIAL], {"axis": 0, "ignore_nan": True}),
     "copy of bools": ("copy", [(numbers(3, 4) > 0).T], {}),
 }
 LOWER = np.tril(RNG.uniform(-1, 1, (2, 1, 5, 5))) + 3 * np.eye(5)
@@ -106,6 +116,10 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "hardshrink": ("hardshrink", [EDGES], {}),
     "softshrink": ("softshrink", [EDGES], {"lambd": 0.75}),
     "one_minus_square": ("one_minus_square", [numbers(7)], {}),
+    "hypot": ("hypot", PAIRS, {}),
+    "hypot of what has no square": ("hypot", [EDGES[:-3] * 1e10, EDGES[:-3] / 2e10], {}),
+    "lgamma": ("lgamma", [np.concatenate([EDGES, numbers(50) * 20])], {}),
+    "digamma": ("digamma", [np.concatenate([EDGES, np.abs(numbers(50)) * 20])], {}),
     "copysign": ("copysign", [numbers(7), EDGES[:7]], {}),
     "entr": ("entr", [EDGES], {}),
     "bce_terms": ("bce_terms", [np.array([0.0, 1.0, 0.3, np.nan, 2.0]), np.array([0.0, 0.5, 1.0, 1.0, 0.0])], {}),
@@ -162,8 +176,8 @@ def test_what_is_chosen_or_moved_is_the_same_to_the_bit(name: str, dtype: str, r
     op, operands, attrs = EXACT[name]
     if not operands and "dtype" not in attrs and op not in ("full", "arange"):
         attrs = {**attrs, "dtype": np.dtype(dtype)}
-    ((actual,), (wanted,)) = run_both(op, *_at(dtype, operands), **attrs)
-    np.testing.assert_array_equal(actual, wanted)
+    for actual, wanted in zip(*run_both(op, *_at(dtype, operands), **attrs), strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @each_row("dtype", ["float32", "float64"])
@@ -203,6 +217,14 @@ def test_triangular_systems_of_many_blocks_are_solved(n: int, run_both: RunBoth)
                     attrs = {"upper": above, "unitriangular": unit}
                     (solved,), (found,) = run_both("solve_triangular_left", near, right, **attrs)
                     np.testing.assert_allclose(solved, found, rtol, rtol)
+
+
+def test_places_that_are_not_distinct_and_labels_that_are_no_class_are_reported(compiled: Callable[..., bool]) -> None:
+    index, attrs = np.array([[0, 2], [1, 0]]), {"axis": 0, "extent": 3}
+    assert compiled("distinct_index", [index], [np.zeros_like(index)], attrs)
+    assert not compiled("distinct_index", [index], [np.zeros_like(index)], {**attrs, "axis": 1, "extent": 2})
+    labels, outputs = np.array([[0, 3, -1]]), [np.zeros((1, 3), np.int64), *(np.zeros((1, 3), bool) for _ in range(2))]
+    assert not compiled("listed_labels", [labels], outputs, {})
 
 
 def test_a_matrix_that_is_not_positive_definite_is_reported(compiled: Callable[..., bool]) -> None:

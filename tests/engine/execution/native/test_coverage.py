@@ -1,7 +1,11 @@
 """Which steps of a plan have no compiled kernel."""
 
+import numpy as np
+
 import engine
+from engine.execution.native.coverage import numpy_steps
 from engine.execution.native.executor import NativeExecutor
+from engine.training.step.plans import plan_training
 
 
 def report(program, executor):
@@ -40,3 +44,13 @@ def test_shards_that_write_parts_of_a_whole_value_are_looked_at_as_they_run():
     }
     _, reported = engine.plan_report(engine.parse_graph(document), 64, {"kind": "adam"}, "native")
     assert reported["numpy_steps"] == []
+
+
+def test_a_norm_without_a_scale_has_kernels_in_float64():
+    norm = {"layer": "batch_norm", "affine": False}
+    inputs = {"x": ["batch", 6], "y": {"shape": ["batch"], "dtype": "int64"}}
+    document = {"inputs": inputs, "layers": [{"layer": "linear", "units": 4}, norm], "loss": "cross_entropy"}
+    recipe = engine.read_recipe({"steps": 1, "batch_size": 4, "precision": "float64"})
+    columns = {"x": np.zeros((8, 6)), "y": np.zeros(8, np.int64)}
+    fit = engine.Fit(engine.parse_graph(document), recipe, columns)
+    assert numpy_steps(plan_training(fit.model, {"batch": 4}, recipe, most_shards=1)) == ()
