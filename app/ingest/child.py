@@ -5,6 +5,9 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from types import ModuleType
 
 from app.ingest.ingest import prepare, read_file, time_bytes
 from app.ingest.limits import MIB, IngestError, IngestLimits
@@ -14,11 +17,19 @@ from app.system.confinement import Confinement
 _PR_SET_PDEATHSIG = 1
 
 
+class _WithoutPandas(MetaPathFinder):
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is left out", name=fullname)
+
+
 def confine(limits: IngestLimits, size_bytes: int) -> None:
     """Bound memory, CPU time, written files and open files of this process; it cannot raise them again.
 
-    To be called when every module is loaded. `size_bytes` is the size for which time is allowed.
+    To be called when every module is loaded. `size_bytes` is the size for which time is allowed. Pandas cannot be loaded
+    afterwards: pyarrow would do so at its first use wherever pandas is installed, within the time and memory of the file.
     """
+    sys.meta_path.insert(0, _WithoutPandas())
     Confinement(
         memory_bytes=limits.memory_bytes,
         # There is room for mapping a file that was written within the limits.

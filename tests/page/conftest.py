@@ -59,10 +59,12 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
     with playwright.sync_playwright() as driver:
-        # The sandbox of Chromium does not start for root, and the pages are our own.
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        # The sandbox of Chromium does not start for root, and the pages are our own. All tabs share a process.
+        options = ["--no-sandbox", "--disable-gpu", "--renderer-process-limit=1", "--disable-site-isolation-trials"]
+        started = driver.chromium.launch(executable_path=path, args=options)
         context = started.new_context(viewport={"width": 1280, "height": 800})
         context.set_default_timeout(PATIENCE * 1000)
+        context.new_page()  # keeps that process
         yield context
         started.close()
 

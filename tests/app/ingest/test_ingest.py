@@ -202,6 +202,20 @@ def test_the_child_is_confined_while_it_reads(tmp_path):
     assert [int(word) for word in done.stdout.split()] == [512 * MIB, 50, 4097 * MIB, 64, 0]
 
 
+def test_pandas_is_not_loaded_while_a_file_is_read(tmp_path):
+    """Its 60 MB would count for the file."""
+    (tmp_path / "pandas.py").write_text("__version__ = '3.0.0'\nprint('pandas')")
+    script = (
+        "import pyarrow; from app.ingest.arrow_columns import load_arrow; from app.ingest.child import confine\n"
+        "from app.ingest.limits import IngestLimits\n"
+        "load_arrow(); confine(IngestLimits(), 80 << 20)\n"
+        "print(pyarrow.compute.fill_null(pyarrow.array(['a', None]), 'b'))"
+    )
+    environment = {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, env=environment, check=True)
+    assert b"pandas" not in done.stdout
+
+
 def test_the_servers_memory_does_not_grow_with_the_file(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     path, target = zeros(tmp_path, 64 * MIB)
