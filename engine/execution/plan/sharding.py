@@ -40,6 +40,8 @@ ALL_REDUCE: Op[Any] = Op(all_reduce, shape_rule=None)
 
 LARGEST_SHARE = 0.25
 """The largest ratio of summands to what shards read of the batch, or write if that is more."""
+MANY_SUMMANDS, LARGEST_SHARE_OF_MANY = 2**20, 0.1
+"""From how many on summands of a shard are in no near cache when they are added up, and their largest ratio."""
 
 WORTHWHILE = ((4e6, 2), (8e9, 4), (64e9, 8))
 """From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
@@ -113,7 +115,8 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
     sharding = cutter.cut(free)
     # Summing costs a pass over the summands of every shard, in one phase more; by columns there is nothing to sum.
     work = max(_batch(trial, sharding), _written(trial, sharding))
-    if _summands(trial, sharding) > LARGEST_SHARE * work:
+    summands = _summands(trial, sharding)
+    if summands > (LARGEST_SHARE if summands < MANY_SUMMANDS else LARGEST_SHARE_OF_MANY) * work:
         trial = listing.copy()
         sharding = _Cutter(trial, count, by_columns=True).cut(free)
     listing.take(trial)

@@ -91,6 +91,24 @@ def _tile(
 
 
 @intrinsic
+def prefetch_rows(typing_context: Any, target: Any, step: Any, rows: Any) -> Any:
+    """Fetch the cache line at the start of each of `rows` rows, at least one, that are soon written."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, step, rows = arguments
+        emit = Emitter(builder, types.float32)
+
+        def row(index: Any, _: list[Any]) -> list[Any]:
+            emit.prefetch(builder.add(target, builder.mul(index, step)))
+            return []
+
+        emit.loop(rows, [], row)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 3), generate
+
+
+@intrinsic
 def transpose(
     typing_context: Any,
     target: Any,

@@ -17,7 +17,7 @@ from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
-ROWS_BLOCK, PANELS, DEPTH = 256, 10, 256
+ROWS_BLOCK, PANELS, DEPTH = 256, 11, 256
 """Rows, panels of columns and depth of a block: a panel stays in the first-level cache, blocks in the second-level one.
 
 A panel takes 48 KiB, and what the tiles of 16 rows read of the left operand 16 KiB.
@@ -98,11 +98,17 @@ def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     depth = _even_block(k, DEPTH * 4 // size)
     if depth < k and m * n * size > RESULT_BYTES:
         return None
-    rows, columns = min(m, ROWS_BLOCK), min(n, PANELS * VECTORS * lanes)
+    rows, columns = block_extents(m, n, lanes)
     left, right = (-(-extent // lanes) * register * depth for extent in (rows, columns))
     steps = (a, lda * size, b, ldb * size, c, ldc * size)
     blocks = (rows, columns, depth, Scratch(), Scratch(left), register, size)
     return [Call(blocked_product, dtype, (ta, m, n, k, *steps, *blocks), left + right)]
+
+
+def block_extents(rows: int, columns: int, lanes: int) -> tuple[int, int]:
+    """Return rows and columns of a block: whole panels, since each block of columns packs the left operand again."""
+    width = VECTORS * lanes
+    return min(rows, ROWS_BLOCK), min(columns, -(-_even_block(columns, PANELS * width) // width) * width)
 
 
 def _even_block(extent: int, most: int) -> int:

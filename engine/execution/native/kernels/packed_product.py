@@ -1,7 +1,8 @@
-"""Products whose left operand is read where it lies: the right one is packed, a panel of all its depth at a time.
+"""Products whose left operand is read where it lies: the right one is packed, some panels of columns at a time.
 
-A tile of the result stays in the first-level cache until it is complete. By a transposed matrix, as in linear layers,
-the operand with fewer rows is packed. BLAS packs both operands, which costs it a tenth to a half of the time.
+Where there are several panels, blocks of rows of the left operand stay in the second-level cache for all of them. By a
+transposed matrix, as in linear layers, the operand with fewer rows is packed. BLAS packs both operands, which costs it
+a tenth to a half of the time.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.blocks import VECTORS, block_rows
-from engine.execution.native.inline.matrix_tiles import product_tile, transpose
+from engine.execution.native.inline.matrix_tiles import prefetch_rows, product_tile, transpose
 from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
-from engine.execution.native.kernel import itemsize, kernel, real
+from engine.execution.native.kernel import Kernel, inline, itemsize, real
 from engine.execution.native.kernels.blocked_product import SMALL
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 DEPTH = 256
 """Number of products that are summed in registers before their sum is added to the result."""
-PANEL_BYTES = 2**19
-"""Largest panel: it stays in the second-level cache while it is multiplied by all rows."""
-PLAIN_PANEL_BYTES = 2**21
-"""Largest panel of a matrix that is not transposed: BLAS and products by blocks are slower by a sixth even here."""
+BLOCK_DEPTH = 512
+"""Depth of a block, unless the transpose is written."""
+PANEL_BYTES, ROWS_BYTES = 2**19, 2**18
+"""Largest panels together, or largest panel, and rows of a block: both stay in the second-level cache."""
 READ_BYTES, FEW_ROWS = 2**22, 64
 """An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once.
 
@@ -34,48 +35,85 @@ LEAST = (8, 32, 32)
 """Rows, columns and depth of the smallest product; BLAS does not pack smaller ones either."""
 
 
-@kernel
-def packed_product(a: Any) -> None:
+def _pack(a: Any, vectors: Any, count: Any, column: Any, offset: Any, first: Any, depth: Any) -> None:
+    """Pack some columns of B, of the depth from `first` on."""
+    register, step = a[10], a[6]
+    lanes, panel = register // itemsize, a[12] + offset
+    if a[14]:
+        for v in range(vectors):
+            source, taken = a[5] + (column + v * lanes) * step + first * itemsize, min(lanes, count - v * lanes)
+            transpose(panel + v * register, vectors * register, source, step, taken, depth, real(0))
+    else:
+        pack_rows(vectors, panel, a[5] + first * step + column * itemsize, step, depth, count, real(0))
+
+
+def _multiply(
+    a: Any, vectors: Any, count: Any, column: Any, panel: Any, row: Any, stop: Any, first: Any, depth: Any
+) -> None:
+    """Multiply rows of A by a panel; their number is a multiple of the lanes, unless they are the last."""
+    register, held, size = a[10], a[13], vectors * a[10]
+    lanes, waiting = register // itemsize, 0
+    while row < stop:
+        height = a[11]
+        while height > min(stop - row, lanes - waiting):
+            height //= 2
+        target, step = a[7] + row * a[8] + column * itemsize, a[8]
+        if a[9]:
+            if waiting == 0:
+                prefetch_rows(a[7] + column * a[8] + row * itemsize, a[8], count)
+            target, step = held + waiting * size, size
+        for k in range(0, depth, DEPTH):
+            left = a[3] + row * a[4] + (first + k) * itemsize
+            product_tile(
+                height, vectors, left, a[4], panel + k * size, min(DEPTH, depth - k), target, step, count, first + k,
+                real(0),
+            )  # fmt: skip
+        row, waiting = row + height, waiting + height
+        if waiting == lanes or row == stop:
+            if a[9]:
+                transpose(a[7] + column * a[8] + (row - waiting) * itemsize, a[8], held, size, waiting, count, real(0))
+            waiting = 0
+
+
+@inline
+def _panel_vectors(columns: Any, lanes: Any) -> Any:
+    """Return how many registers of columns go into the next panel: 4 as two of 2, which take less time than 3 and 1."""
+    left = (columns + lanes - 1) // lanes
+    return 2 if left == 4 else min(left, 3)
+
+
+def _packed_product(a: Any) -> None:
     """C = A op(B), or its transpose.
 
     Words: rows and columns of the product, depth; A, the bytes from row to row; B, the bytes from row to row; C, the
     bytes from row to row, and whether the transpose is written; bytes of a register, maximum rows of a tile; scratch
-    for a panel and for some rows of the transpose; is B transposed.
+    for panels and for some rows of the transpose; is B transposed; rows of a block, panels of one, and its depth, which
+    is all of the depth if the transpose is written.
     """
-    rows, columns, depth = a[0], a[1], a[2]
-    register, lanes = a[10], a[10] // itemsize
-    panel, held = a[12], a[13]
-    start = 0
-    while start < columns:
-        left = (columns - start + lanes - 1) // lanes
-        vectors = 2 if left == 4 else min(left, 3)
-        count = min(vectors * lanes, columns - start)
-        if a[14]:
-            for v in range(vectors):
-                source, taken = a[5] + (start + v * lanes) * a[6], min(lanes, count - v * lanes)
-                transpose(panel + v * register, vectors * register, source, a[6], taken, depth, real(0))
-        else:
-            pack_rows(vectors, panel, a[5] + start * itemsize, a[6], depth, count, real(0))
-        row, waiting = 0, 0
-        while row < rows:
-            height = a[11]
-            while height > min(rows - row, lanes - waiting):
-                height //= 2
-            target, step = a[7] + row * a[8] + start * itemsize, a[8]
-            if a[9]:
-                target, step = held + waiting * vectors * register, vectors * register
-            for k in range(0, depth, DEPTH):
-                product_tile(
-                    height, vectors, a[3] + row * a[4] + k * itemsize, a[4], panel + k * vectors * register,
-                    min(DEPTH, depth - k), target, step, count, k, real(0),
-                )  # fmt: skip
-            row, waiting = row + height, waiting + height
-            if waiting == lanes or row == rows:
-                if a[9]:
-                    place = a[7] + start * a[8] + (row - waiting) * itemsize
-                    transpose(place, a[8], held, vectors * register, waiting, count, real(0))
-                waiting = 0
-        start += count
+    rows, columns, depth, lanes = a[0], a[1], a[2], a[10] // itemsize
+    for first in range(0, depth, a[17]):
+        block_depth = min(a[17], depth - first)
+        start = 0
+        while start < columns:
+            stop = start
+            for _ in range(a[16]):
+                if stop < columns:
+                    vectors = _panel_vectors(columns - stop, lanes)
+                    count = min(vectors * lanes, columns - stop)
+                    _pack(a, vectors, count, stop, (stop - start) * block_depth * itemsize, first, block_depth)
+                    stop += count
+            for row in range(0, rows, a[15]):
+                at = start
+                while at < stop:
+                    vectors = _panel_vectors(columns - at, lanes)
+                    count = min(vectors * lanes, columns - at)
+                    panel = a[12] + (at - start) * block_depth * itemsize
+                    _multiply(a, vectors, count, at, panel, row, min(row + a[15], rows), first, block_depth)
+                    at += count
+            start = stop
+
+
+packed_product = Kernel(_packed_product, name="packed_product", parts={"_pack": _pack, "_multiply": _multiply})
 
 
 def by_panels(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
@@ -84,19 +122,33 @@ def by_panels(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
     assert isinstance(lda, int) and isinstance(ldb, int) and isinstance(ldc, int)  # noqa: PT018
     size, register = dtype.itemsize, vector_bytes()
-    panel = k * VECTORS * register
     if ta or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)):
         return None
     turned = bool(tb) and m < n
     if tb:
         large = registers() == 16 or max(m, n) * k * size > READ_BYTES
-        if panel > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
+        if k * VECTORS * register > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
             return None
-    elif register != 64 or m * n * k <= SMALL or m * k * size > READ_BYTES or panel > PLAIN_PANEL_BYTES:
+    elif register != 64 or m * n * k <= SMALL or m * k * size > READ_BYTES:
         return None
     operands = ((m, a, lda), (n, b, ldb))
     (rows, read, apart), (columns, packed, step) = operands[::-1] if turned else operands
     found = (rows, columns, k, read, apart * size, packed, step * size, c, ldc * size, turned)
+    return [packed_call(found, dtype, tb)]
+
+
+def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: Argument) -> Call:
+    """Return the call of `packed_product`, given its first ten words and whether B is transposed."""
+    rows, columns, depth, turned = (found[place] for place in (0, 1, 2, 9))
+    assert isinstance(rows, int) and isinstance(columns, int) and isinstance(depth, int)  # noqa: PT018
+    size, register = dtype.itemsize, vector_bytes()
+    block_depth = depth if turned else min(depth, BLOCK_DEPTH)
+    panel = block_depth * VECTORS * register
+    panels = min(max(PANEL_BYTES // panel, 1), -(-columns * size // (VECTORS * register)))
+    # More panels than one read the same rows: these stay in the second-level cache.
+    lines = max(ROWS_BYTES // (block_depth * register), 1) if panels > 1 else rows
     held = math.prod((register // size, VECTORS, register))
-    scratch = (Scratch(), Scratch(panel))
-    return [Call(packed_product, dtype, (*found, register, block_rows()[0], *scratch, tb), panel + held)]
+    scratch = (Scratch(), Scratch(panels * panel))
+    blocks = (min(lines * (register // size), rows), panels, block_depth)
+    words = (*found, register, block_rows()[0], *scratch, transposed, *blocks)
+    return Call(packed_product, dtype, words, panels * panel + held)

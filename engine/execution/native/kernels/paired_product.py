@@ -5,14 +5,13 @@ They are those of float32 on words of two neighbours along the depth, which is e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
-from engine.execution.native.inline.blocks import VECTORS, block_rows
+from engine.execution.native.inline.blocks import VECTORS
 from engine.execution.native.inline.vectors import multiplies_pairs, vector_bytes
 from engine.execution.native.kernel import PAIRS
-from engine.execution.native.kernels.blocked_product import DEPTH, PANELS, ROWS_BLOCK, blocked_product
-from engine.execution.native.kernels.packed_product import LEAST, PANEL_BYTES, packed_product
+from engine.execution.native.kernels.blocked_product import DEPTH, block_extents, blocked_product
+from engine.execution.native.kernels.packed_product import LEAST, PANEL_BYTES, packed_call
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 HALF, WORD = 2, PAIRS.itemsize
@@ -41,7 +40,7 @@ def _blocks(extents: tuple[Argument, int, int, int], steps: tuple[Argument, ...]
     _, m, n, depth = extents
     register, lanes = vector_bytes(), vector_bytes() // WORD
     at_once = -(-depth // -(-depth // DEPTH))
-    rows, columns = min(m, ROWS_BLOCK), min(n, PANELS * VECTORS * lanes)
+    rows, columns = block_extents(m, n, lanes)
     left, right = (-(-extent // lanes) * register * at_once for extent in (rows, columns))
     blocks = (rows, columns, at_once, Scratch(), Scratch(left), register, HALF)
     return Call(blocked_product, PAIRS, (*extents, *steps, *blocks), left + right)
@@ -51,12 +50,9 @@ def _transposed(
     left: tuple[int, Argument, int], right: tuple[int, Argument, int], depth: int, c: Argument, ldc: int
 ) -> list[Call] | None:
     """Return the call of `packed_product`: of rows, address and leading dimension of the operands."""
-    register, turned = vector_bytes(), left[0] < right[0]
-    panel = depth * VECTORS * register
-    if panel > PANEL_BYTES:
+    turned = left[0] < right[0]
+    if depth * VECTORS * vector_bytes() > PANEL_BYTES:
         return None
     (rows, read, apart), (columns, packed, step) = (right, left) if turned else (left, right)
     found = (rows, columns, depth, read, apart * HALF, packed, step * HALF, c, ldc * WORD, turned)
-    held = math.prod((register // WORD, VECTORS, register))
-    scratch = (Scratch(), Scratch(panel))
-    return [Call(packed_product, PAIRS, (*found, register, block_rows()[0], *scratch, 1), panel + held)]
+    return [packed_call(found, PAIRS, 1)]

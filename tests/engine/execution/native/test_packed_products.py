@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 
 from engine.core.value import Array
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernels.packed_product import DEPTH, FEW_ROWS, LEAST, packed_product
+from engine.execution.native.kernels.packed_product import DEPTH, LEAST, packed_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 
+packing = sys.modules[packed_product.body.__module__]
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
 BY = [True, pytest.param(False, marks=pytest.mark.skipif(vector_bytes() != 64, reason="only with AVX-512"))]
@@ -38,10 +40,15 @@ def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Arra
 @pytest.mark.law
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("tb", BY)
-def test_products_of_any_extents_are_right(tb: bool, dtype: Any, run_both: RunBoth) -> None:
+def test_products_of_any_extents_are_right(
+    tb: bool, dtype: Any, run_both: RunBoth, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draw, attrs = np.random.default_rng(int(os.environ["LAW_SEED"])), {"transpose_a": False, "transpose_b": tb}
-    limits = (100, FEW_ROWS, 3 * DEPTH)
-    for _ in range(12):
+    limits = (150, 150, 3 * DEPTH)
+    for place in range(12):
+        # Of blocks that hold everything, and of several of rows, panels and depth.
+        monkeypatch.setattr(packing, "ROWS_BYTES", (2**12, 2**18)[place % 2])
+        monkeypatch.setattr(packing, "PANEL_BYTES", (2**18, 2**19)[place % 2])
         m, n, k = (int(draw.integers(least, most)) for least, most in zip(LEAST, limits, strict=True))
         a, b, c = part(draw, m, k, dtype), part(draw, *((n, k) if tb else (k, n)), dtype), part(draw, m, n, dtype)
         (call,) = calls_of("matrix_product", Work([a, b], [c], attrs)) or []

@@ -364,8 +364,11 @@ def test_what_all_shards_need_whole_is_no_view_of_one_part(monkeypatch):
     verify_plan(plan)
 
 
-@pytest.mark.parametrize(("rows", "by_rows"), [(64, True), (2, False)])
-def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, by_rows, monkeypatch):
+@pytest.mark.parametrize(
+    ("rows", "many", "by_rows"), [(64, 1000, True), (8, 1000, True), (2, 1000, False), (64, 512, True), (8, 512, False)]
+)
+def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, many, by_rows, monkeypatch):
+    monkeypatch.setattr("engine.execution.plan.sharding.MANY_SUMMANDS", many)
     monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
     x, w = Value((rows, 512), np.dtype(np.float64), None), Value((512, 1), np.dtype(np.float64), None)
     (update,) = gradient(ops.square(ops.matmul(x, w)), w)
