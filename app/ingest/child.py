@@ -5,9 +5,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from types import ModuleType
 
 from app.ingest.ingest import prepare, read_file, time_bytes
 from app.ingest.limits import MIB, IngestError, IngestLimits
@@ -18,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class _WithoutPandas(MetaPathFinder):
-    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+    def find_spec(self, fullname: str, *_: object) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is left out", name=fullname)
 
@@ -26,8 +24,8 @@ class _WithoutPandas(MetaPathFinder):
 def confine(limits: IngestLimits, size_bytes: int) -> None:
     """Bound memory, CPU time, written files and open files of this process; it cannot raise them again.
 
-    To be called when every module is loaded. `size_bytes` is the size for which time is allowed. Pandas cannot be loaded
-    afterwards: pyarrow would do so at its first use wherever pandas is installed, within the time and memory of the file.
+    To be called when every module is loaded. `size_bytes` is the size for which time is allowed. Pandas cannot be
+    loaded afterwards: pyarrow would do so at its first use, within the time and the memory of the file.
     """
     sys.meta_path.insert(0, _WithoutPandas())
     Confinement(
