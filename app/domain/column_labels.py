@@ -125,16 +125,20 @@ def _item(item: Any) -> Any:
     if not isinstance(item, Mapping):
         return item
     # A label goes with its column: others that are given beside it are left out.
-    for field, named in (("label", [item.get("column")]), ("labels", item.get("columns"))):
-        given = item.get(field)
-        if given is not None and [*map(_identified, given if field == "labels" else [given])] != named:
-            item = {name: value for name, value in item.items() if name != field}
-    column, columns = item.get("column"), item.get("columns")
+    column, columns, label, labels = map(item.get, ("column", "columns", "label", "labels"))
+    if label is not None and _identified(label) != column:
+        item = _without(item, "label")
+    if isinstance(labels, list) and [*map(_identified, labels)] != columns:
+        item = _without(item, "labels")
     if isinstance(column, str) and (identifier := _identified(column)) != column:
         return {**item, "column": identifier, "label": column}
     if isinstance(columns, list) and any(_identified(name) != name for name in columns):
         return {**item, "columns": list(map(_identified, columns)), "labels": columns}
     return item
+
+
+def _without(item: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    return {name: value for name, value in item.items() if name != field}
 
 
 def with_labels(section: Any, labels: Mapping[str, str]) -> Any:
