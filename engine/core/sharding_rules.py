@@ -196,6 +196,8 @@ def _along_axis(case: Case) -> Cut | None:
 
 def _view(find: Callable[[Case], int | None]) -> Sharding:
     def split(case: Case) -> Cut | None:
+        if case.op.algebra.barrier:  # what it waits for is not read
+            return Cut(tuple(case.states), (case.states[0],))
         if any(state is not None for state in case.states[1:]):
             return None
         axis = find(case)

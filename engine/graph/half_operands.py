@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.core.dtypes import BFLOAT16, FLOAT32, is_float
 from engine.core.value import Spec
 from engine.graph.simplify import Instruction, Listing, drop_dead
@@ -32,6 +34,8 @@ def _reading(listing: Listing, each: Instruction, narrow: dict[int, int]) -> lis
     `narrow` has the bfloat16 of each value that is the cast of one, to which it adds that view.
     """
     inputs = tuple(narrow.get(number, number) for number in each.inputs)
+    if each.op.algebra.barrier:  # what it waits for need not be widened
+        each = replace(each, inputs=(each.inputs[0], *inputs[1:]))
     if each.op.view and each.inputs[0] in narrow:
         (made,) = each.outputs
         narrow[made] = listing.new(Spec(listing.specs[made].shape, listing.specs[inputs[0]].dtype))

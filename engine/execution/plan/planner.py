@@ -27,6 +27,7 @@ from engine.execution.plan.verifier import should_verify, verify_plan
 from engine.graph.half_operands import read_halves
 from engine.graph.origin import Origin
 from engine.graph.rematerialization import schedule_casts
+from engine.graph.rounding import round_at_once, rounded_packs
 from engine.graph.simplify import Instruction, Listing, simplify
 
 END = 2**62
@@ -63,7 +64,7 @@ def make_plan(
 
 
 def _planned(listing: Listing, rows: Collection[str], most_shards: int) -> Plan:
-    listing = read_halves(schedule_casts(listing))
+    listing = round_at_once(read_halves(schedule_casts(listing)))
     count = min(most_shards, worthwhile_shards(listing)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
     # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.
@@ -322,6 +323,16 @@ class _Planner:
                 alike = self._is_partial(base) == self._is_partial(vector)
                 if alike and base in self.made_at and base not in self.place and self._whole(number):
                     self.place[base] = (allocation, offset * itemsize)
+        self._round_packs()
+
+    def _round_packs(self) -> None:
+        """Round packed vectors where they lie: the gaps, zero, stay so."""
+        for number, vector in rounded_packs(self.listing).items():
+            pack = self.made_at[vector]
+            pieces = (self.layouts[piece].base for piece in self.listing.instructions[pack].inputs)
+            free = all(self.last_use[piece] <= pack for piece in pieces) and number not in (*self.place, *self.own)
+            if free and self.last_use[vector] == self.made_at[number]:
+                self.place[number] = self.place[vector]
 
     def _is_partial(self, number: int) -> bool:
         return self.sharding is not None and self.sharding.state(number) == PARTIAL

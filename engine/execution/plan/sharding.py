@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.core.registry import Op
-from engine.core.sharding_rules import PARTIAL, Case, Cut, State, cut, part_attrs
+from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, cut, part_attrs
 from engine.core.value import Shape, Spec
+from engine.graph.rounding import rounded_packs
 from engine.graph.simplify import Instruction, Listing
 
 SPLIT_SUM_ELEMENTS = 4096
-"""From this many elements on, the sum of a partial vector is split among shards; a shorter one is not."""
+"""From this many elements on, the sum of a partial value is split among shards; a smaller one is not."""
 
 
 def all_reduce(*parts: Any) -> Any:
@@ -72,10 +73,12 @@ class Sharding:
         windows: for each instruction that they run, the axis along which each reads its part of an input, or None.
         levels: for each instruction its phase; even ones are run by the shards, odd ones by one of them.
         free: places of the instructions that are no steps.
+        spread: values of which each shard computes a part although they do not depend on the batch, or are its sums.
     """
 
     count: int
     states: dict[int, State] = field(default_factory=dict)
+    spread: set[int] = field(default_factory=set)
     sharded: list[bool] = field(default_factory=list)
     windows: list[tuple[State, ...]] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
@@ -135,7 +138,7 @@ def _summands(listing: Listing, sharding: Sharding) -> int:
 
 
 def _written(listing: Listing, sharding: Sharding) -> int:
-    """Return the elements of which each shard has its part."""
+    """Return the elements that depend on the batch of which each shard has its part; those of casts do not count."""
     return _elements(listing, sharding, lambda state: state is not None and state != PARTIAL)
 
 
@@ -143,10 +146,16 @@ def _elements(listing: Listing, sharding: Sharding, wanted: Callable[[State], bo
     return sum(
         math.prod(listing.specs[number].shape)
         for place, instruction in enumerate(listing.instructions)
-        if place not in sharding.free and not instruction.op.memory.packs and instruction.op is not ALL_REDUCE
+        if place not in sharding.free and not _is_moved(instruction)
         for number in instruction.outputs
-        if wanted(sharding.state(number))
+        if wanted(sharding.state(number)) and number not in sharding.spread
     )
+
+
+def _is_moved(instruction: Instruction) -> bool:
+    """Return whether an instruction computes nothing but copies, sums of shards and conversions."""
+    algebra, memory = instruction.op.algebra, instruction.op.memory
+    return bool(memory.packs) or algebra.conversion or instruction.op is ALL_REDUCE
 
 
 def _takes_summands(instruction: Instruction, free: bool, states: Sequence[State]) -> bool:
@@ -213,6 +222,8 @@ class _Cutter:
         for output, state in zip(instruction.outputs, found.states, strict=True):
             if state is not None:
                 self.sharding.states[output] = state
+            if number in self.sharding.spread:
+                self.sharding.spread.add(output)
             if made >= 0:
                 self.level_of[output] = (made, by_shards)
         self.free.add(len(self.made))
@@ -222,9 +233,13 @@ class _Cutter:
         self.sharding.levels.append(max(made, 0))
 
     def _append(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
+        spread = self.sharding.spread
+        shared = instruction.op is ALL_REDUCE or all(self.state(n) is None or n in spread for n in instruction.inputs)
         for number, state in zip(instruction.outputs, found.states, strict=True):
             if state is not None:
                 self.sharding.states[number] = state
+                if shared:
+                    spread.add(number)
         # Phases alternate: even ones are run by all shards, odd ones by one thread. A step may stand in the phase of an
         # input that the same thread has computed. One that reads what other shards compute has to wait for the next.
         level = 0 if sharded else 1
@@ -249,8 +264,9 @@ class _Cutter:
             spec = self.listing.specs[number]
             self.sums[number] = self.listing.new(spec)
             line = 64 // spec.dtype.itemsize  # a part begins at a cache line
-            apart = len(spec.shape) == 1 and spec.shape[0] >= SPLIT_SUM_ELEMENTS
-            apart = apart and spec.shape[0] % (line * self.sharding.count) == 0
+            elements = math.prod(spec.shape)
+            apart = elements >= SPLIT_SUM_ELEMENTS and self.divides(spec.shape, 0)
+            apart = apart and elements % (line * self.sharding.count) == 0
             origin = next(each.origin for each in reversed(self.made) if number in each.outputs)
             join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {}, origin)
             axis = (0 if apart else None,)
@@ -267,7 +283,19 @@ class _Cutter:
             return Cut(states, (PARTIAL,) * len(made))
         shapes = [specs[n].shape for n in instruction.inputs]
         case = Case(instruction.op, instruction.attrs, shapes, states, made, self.by_columns)
-        return cut(case, self.sharding.count)
+        return self._along_batch(instruction, case) or cut(case, self.sharding.count)
+
+    def _along_batch(self, instruction: Instruction, case: Case) -> Cut | None:
+        """Return the cut along the batch, for which what is spread counts as whole, of an instruction that has both."""
+        spread = [number in self.sharding.spread for number in instruction.inputs]
+        states = [None if own else state for own, state in zip(spread, case.states, strict=True)]
+        if not any(spread) or all(state is None for state in states):
+            return None
+        found = cut(replace(case, states=states), self.sharding.count)
+        if found is None:
+            return None
+        windows = zip(found.windows, spread, strict=True)
+        return Cut(tuple(WHOLE if window is None and own else window for window, own in windows), found.states)
 
 
 def assign_shard_buffers(listing: Listing, sharding: Sharding) -> set[int]:
@@ -310,6 +338,7 @@ def _shared(listing: Listing, free: Collection[int], sharding: Sharding, base: d
     wanted = (listing.inputs, listing.state, listing.outputs, listing.updates)
     shared = {owner(number) for names in wanted for number in names.values()}
     shared.update(owner(number) for number in listing.constants)
+    shared.update(number for number, vector in rounded_packs(listing).items() if sharding.state(vector) is None)
     for place, instruction in enumerate(listing.instructions):
         for number, window in zip(instruction.inputs, sharding.windows[place], strict=True):
             if not sharding.sharded[place] or window != sharding.state(number):

@@ -181,8 +181,15 @@ class _Verifier:
             old = found[0][2]
             if old.parts == region.parts or len(set(old.values)) == 1:
                 values = [old.value(part) for part in range(self.plan.shards)]
+        elif memory.covers(region.start, region.stop):
+            values = [self._vector({value for _, _, old in found for value in old.values})] * self.plan.shards
         values[region.part] = value
         memory.write(region.start, region.stop, _Content(values, region.parts))
+
+    def _vector(self, values: set[int]) -> int:
+        """Return the packed vector that values are pieces of; UNKNOWN if there is none."""
+        vectors = (vector for vector, pieces in self.pieces.items() if values <= {vector, *pieces})
+        return next(vectors, UNKNOWN)
 
     def _pack(self, run: StepRun, about: str) -> list[Region]:
         """Note a packed vector and return what is copied there: pieces that were not computed in their places.

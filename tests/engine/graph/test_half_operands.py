@@ -12,7 +12,7 @@ from engine.core.value import Value
 from engine.execution.plan.numpy_executor import prepare
 from engine.graph.half_operands import read_halves
 from engine.graph.simplify import Listing, simplify
-from engine.ops.elementwise.casting import cast
+from engine.ops.elementwise.casting import barrier, cast
 from engine.ops.elementwise.elementwise import exp, mul
 from engine.ops.linalg.matmul import matrix_product
 from engine.ops.reduce.reduce import sum_to
@@ -58,6 +58,12 @@ def test_a_cast_that_others_read_or_that_meets_another_operand_stays() -> None:
     assert sorted(names(both)) == ["cast", "exp", "matrix_product", "mul"]
     narrowed = listed({"cast": matrix_product(cast(WIDE, dtype=BFLOAT16), A, transpose_b=True)})
     assert names(narrowed) == ["cast", "matrix_product"]
+
+
+def test_a_barrier_waits_for_what_is_cast() -> None:
+    listing = listed({"later": barrier(WIDE, widened(A))})
+    assert names(listing) == ["barrier"]
+    assert listing.instructions[0].inputs == (listing.inputs["wide"], listing.inputs["a"])
 
 
 def test_a_step_has_the_bits_that_it_has_with_the_casts() -> None:

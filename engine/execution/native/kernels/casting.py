@@ -60,6 +60,8 @@ CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "cast_of_bfloat16": lambda x: real(of_bfloat16(x)),
     "float16": lambda x: float16_of(x),
     "bfloat16": lambda x: bfloat16_of(x),
+    "through_float16": lambda x: of_float16(float16_of(x)),
+    "through_bfloat16": lambda x: of_bfloat16(bfloat16_of(x)),
 }
 
 
@@ -99,3 +101,12 @@ def _(work: Work) -> list[Call] | None:
     given, made = raw(x), raw(out)
     words, code = operands(Work([given], [made], work.attrs)), converting(conversion, given.dtype.name)
     return None if words is None else [Call(code, made.dtype, words, elementwise=True)]
+
+
+@lowers("round_through")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,), through = work.inputs, work.outputs, work.attrs["through"]
+    words = operands(work)
+    if words is None or not (is_half(through) and x.dtype == out.dtype == FLOATS[0]):
+        return None
+    return [Call(converting(f"through_{through.name}", x.dtype.name), out.dtype, words, elementwise=True)]
