@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import replace
 
 from engine.core.dtypes import BFLOAT16, FLOAT32, is_float
@@ -12,15 +13,25 @@ from engine.graph.simplify import Instruction, Listing, drop_dead
 def read_halves(listing: Listing) -> Listing:
     """Give ops that read bfloat16 the operands of casts to float32, where all their floating operands are such casts.
 
-    Views of such casts count too. Results stay float32. NumPy's kernels get bfloat16 as float32, so that their bits
-    are the same; compiled products of pairs add in another order.
+    Views of such casts count too; sums read casts that other ops need. Results stay float32. NumPy's kernels get
+    bfloat16 as float32, so that their bits are the same; compiled products of pairs add in another order.
     """
     casts = [each for each in listing.instructions if each.op.algebra.conversion and _widens(listing, each)]
     if casts:
         narrow = {each.outputs[0]: each.inputs[0] for each in casts}
+        wide = {each.outputs: each for each in listing.instructions}
         listing.instructions = [new for each in listing.instructions for new in _reading(listing, each, narrow)]
         drop_dead(listing)
+        made = {number for each in listing.instructions for number in each.outputs}
+        listing.instructions = [_of_kept(each, wide.get(each.outputs, each), made) for each in listing.instructions]
+        drop_dead(listing)
     return listing
+
+
+def _of_kept(each: Instruction, wide: Instruction, made: Set[int]) -> Instruction:
+    """Return an instruction on casts that others need all the same, unless it is one that is faster in half types."""
+    gains = not each.op.numerics.reads_bfloat16 or each.op.numerics.autocast == "half"
+    return each if gains or not set(wide.inputs) <= made else wide
 
 
 def _widens(listing: Listing, cast: Instruction) -> bool:

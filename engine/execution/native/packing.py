@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch,
 
 ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
 """Ops along an axis whose kernels go along the last one."""
+BY_IMAGES = ("max_pool", "max_unpool")
+"""Ops that go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
+BLOCK, MOST_BLOCKS = 2**18, 8
+"""Bytes of the largest copy of a block of images, and most blocks: a step has room for the status of 8 calls."""
 LINE = 64
 """Bytes that copies are aligned to."""
 
@@ -32,7 +37,7 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
         work = _along_last(work)
         calls = lowering(work)
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
-        return _on_copies(op, work)
+        return _by_images(op, work) if op in BY_IMAGES else _on_copies(op, work)
     return None if calls is None else list(calls)
 
 
@@ -56,6 +61,19 @@ def _along_last(work: Work) -> Work:
         return work
     inputs, outputs = ([np.moveaxis(array, axis, -1) for array in arrays] for arrays in (work.inputs, work.outputs))
     return replace(work, inputs=inputs, outputs=outputs, attrs={**work.attrs, "axis": -1})
+
+
+def _by_images(op: str, work: Work) -> list[Call] | None:
+    """Return the calls for blocks of images, the first axis of all operands, each on copies of its own."""
+    operands = (*work.inputs, *work.outputs)
+    images = operands[0].shape[0]
+    count = min(MOST_BLOCKS, max(-(-array.size * FLOATS[0].itemsize // BLOCK) for array in operands), max(images, 1))
+    bounds = [images * block // count for block in range(count + 1)]
+    blocks = (
+        replace(work, inputs=[x[start:stop] for x in work.inputs], outputs=[y[start:stop] for y in work.outputs])
+        for start, stop in pairwise(bounds)
+    )
+    return joined_calls(*(_on_copies(op, block) for block in blocks))
 
 
 def _on_copies(op: str, work: Work) -> list[Call] | None:

@@ -60,6 +60,13 @@ def test_a_cast_that_others_read_or_that_meets_another_operand_stays() -> None:
     assert names(narrowed) == ["cast", "matrix_product"]
 
 
+def test_sums_read_a_cast_that_others_need() -> None:
+    a = widened(A)
+    listing = listed({"sum": sum_to(a, shape=(6,)), "other": exp(a)})
+    cast_to, total, _ = listing.instructions
+    assert (cast_to.op.name, total.op.name, total.inputs) == ("cast", "sum_to", cast_to.outputs)
+
+
 def test_a_barrier_waits_for_what_is_cast() -> None:
     listing = listed({"later": barrier(WIDE, widened(A))})
     assert names(listing) == ["barrier"]

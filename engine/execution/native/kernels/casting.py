@@ -7,11 +7,15 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
 from engine.core.dtypes import BOOL, DType
 from engine.core.value import Array
 from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
 from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.vectors import _BFloat, multiplies_pairs
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, operands
 from engine.execution.native.lowering import Call, Work, is_half, lowers
@@ -44,6 +48,16 @@ def apply(*_: Any) -> Any:
     raise NotImplementedError
 
 
+@intrinsic
+def rounded_bfloat16(typing_context: Any, x: Any) -> Any:
+    """Return the bits of a float32 as a bfloat16 by the instruction of AVX-512 BF16, for which subnormals are zeros."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(builder.fptrunc(arguments[0], _BFloat()), ir.IntType(16))
+
+    return types.uint16(types.float32), generate
+
+
 SOURCES: Mapping[str, Callable[[Any, Any], Any]] = {
     "uint8": lambda address, n: view(address, n, np.uint8),
     "uint16": lambda address, n: view(address, n, np.uint16),
@@ -63,12 +77,18 @@ CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "through_float16": lambda x: of_float16(float16_of(x)),
     "through_bfloat16": lambda x: of_bfloat16(bfloat16_of(x)),
 }
+BY_INSTRUCTION: Mapping[str, Callable[[Any], Any]] = {
+    "bfloat16": lambda x: rounded_bfloat16(x),
+    "through_bfloat16": lambda x: of_bfloat16(rounded_bfloat16(x)),
+}
+"""Conversions on machines with AVX-512 BF16, in half the time; elsewhere the instruction would be a library's call."""
 
 
 @cache
 def converting(conversion: str, found: str) -> Kernel:
     """Return the kernel of a conversion from the type that kernels read, to the one they are compiled for."""
-    parts: dict[str, Callable[..., Any]] = {"source": SOURCES[found], "apply": CONVERSIONS[conversion]}
+    conversions = {**CONVERSIONS, **BY_INSTRUCTION} if multiplies_pairs() else CONVERSIONS
+    parts: dict[str, Callable[..., Any]] = {"source": SOURCES[found], "apply": conversions[conversion]}
     return Kernel(convert, name=f"{conversion}_from_{found}", parts=parts)
 
 

@@ -152,10 +152,22 @@ HALF_APPLICATIONS: Mapping[tuple[str, int], Callable[..., Any]] = {
 """By half type and number of operands: they are widened, and the result of the function is rounded once."""
 
 
+SELECTIONS: Mapping[tuple[str, str], Callable[..., Any]] = {
+    ("relu", "bfloat16"): lambda x: np.uint16(0) if (x == 0) | ((x >= 0x8000) & (x <= 0xFF80)) else x,
+    ("relu", "float16"): lambda x: np.uint16(0) if (x == 0) | ((x >= 0x8000) & (x <= 0xFC00)) else x,
+    ("relu_backward", "bfloat16"): lambda g, y: np.uint16(0) if (y == 0) | ((y >= 0x8000) & (y <= 0xFF80)) else g,
+    ("relu_backward", "float16"): lambda g, y: np.uint16(0) if (y == 0) | ((y >= 0x8000) & (y <= 0xFC00)) else g,
+}
+"""Ops that choose by the sign, on bits: nothing is widened. Behind the negative infinity are only NaN."""
+
+
 @cache
 def half_kernel(op: str, half: str) -> Kernel:
     """Return the kernel of an op on a half type, by its bits: nothing of float32 is stored."""
     body, applied, count = (unary, UNARY[op], 1) if op in UNARY else (binary, BINARY[op], 2)
+    selection = SELECTIONS.get((op, half))
+    if selection is not None:
+        return Kernel(body, (np.dtype(np.uint16),), name=f"{op}_{half}", parts={"apply": selection})
     parts = {"function": applied, "apply": HALF_APPLICATIONS[half, count]}
     return Kernel(body, (np.dtype(np.uint16),), name=f"{op}_{half}", parts=parts, of_float32=("function",))
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core.dtypes import BFLOAT16
+from engine.core.registry import OPS
 from engine.core.value import Array
 from tests.engine.execution.native.conftest import Compiled, RunBoth
 from tests.support.rows import each_row
@@ -96,3 +98,18 @@ def test_means_of_bins_and_their_transpose_are_those_of_numpy(
     np.testing.assert_allclose(actual, wanted, atol=TOLERANCE[dtype])
     (actual,), (wanted,) = run_both("bin_mean_back", wanted, axis=axis, extent=x.shape[axis])
     np.testing.assert_allclose(actual, wanted, atol=TOLERANCE[dtype])
+
+
+@pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+@each_row("images", [1, 7, 40])
+def test_max_pool_of_bfloat16_goes_by_blocks_of_images(compiled: Compiled, images: int) -> None:
+    x = drawn((images, 4, 48, 48), "float32").astype(BFLOAT16)
+    attrs = pooling((2, 2), (2, 2), (0, 0)) | {"dilation": (1, 1)}
+    wide, places = OPS["max_pool"].body(x.astype(np.float32), **attrs)
+    best, found = np.empty(wide.shape, BFLOAT16), np.empty(places.shape, np.int64)
+    assert compiled("max_pool", [x], [best, found], attrs)
+    np.testing.assert_array_equal(best, wide.astype(BFLOAT16))
+    np.testing.assert_array_equal(found, places)
+    back, expected = np.empty(x.shape, BFLOAT16), OPS["max_unpool"].body(wide, places, shape=x.shape)
+    assert compiled("max_unpool", [best, found], [back], {"shape": x.shape})
+    np.testing.assert_array_equal(back, expected.astype(BFLOAT16))
