@@ -28,7 +28,6 @@ from tests.engine.nn.layers.test_layers import OTHERS, SAMPLES
 from tests.extent import FULL
 
 IN_NUMPY = {
-    "listed_labels": "a loop over lists of labels that end early, of a loss that is rarely used",
     "random_beta": "a number for each example, drawn by NumPy's generator",
 }
 """The ops that remain NumPy's, and why."""
