@@ -2,7 +2,8 @@
 
 Units of work that write run at READ COMMITTED and lock the rows that they read by id, so that nothing they decide on
 changes under them; those that only read see one snapshot. A commit whose answer is lost with the connection is looked
-up by its transaction id, so that it is neither acknowledged nor repeated by mistake.
+up by its transaction id, so that it is neither acknowledged nor repeated by mistake; after a crash of PostgreSQL, which
+may give the id to another transaction, it counts as unknown.
 """
 
 import logging
@@ -46,6 +47,10 @@ _PARAMETERS = {
 
 _BEGIN = b"BEGIN"
 _BEGIN_READING = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+_ERA = "SELECT stats_reset::text FROM pg_stat_bgwriter"
+"""Changes with a crash of PostgreSQL, and with a failover. Ids of transactions of which nothing was written by then are
+given once more."""
 
 _logger = logging.getLogger(__name__)
 
@@ -176,21 +181,34 @@ class PostgresDatabase:
     def _commit(self, connection: Connection, transaction: Transaction) -> None:
         # NULL where nothing was written.
         xid = connection.exec_driver_sql("SELECT pg_current_xact_id_if_assigned()::text").scalar()
+        era = self._era(connection)
         try:
             transaction.commit()
         except DBAPIError as error:
-            if xid is None or not is_lost(error) or not self._has_committed(xid):
+            if xid is None or not is_lost(error) or not self._has_committed(xid, era):
                 raise
 
-    def _has_committed(self, xid: str) -> bool:
-        """Ask PostgreSQL what became of a transaction, until it can answer.
+    def _era(self, connection: Connection) -> str:
+        """Return the present _ERA, which is that of the connection for as long as it lasts."""
+        if _ERA not in connection.info:
+            connection.info[_ERA] = connection.exec_driver_sql(_ERA).scalar_one()
+        era: str = connection.info[_ERA]
+        return era
 
-        DatabaseUnavailable where this is closed before that: what comes next finds out from the tables.
+    def _has_committed(self, xid: str, era: str) -> bool:
+        """Ask PostgreSQL what became of a transaction of an era, until it can answer.
+
+        DatabaseUnavailable where this is closed before that, or PostgreSQL has crashed: what comes next finds out from
+        the tables.
         """
         _logger.warning("the connection was lost during a commit; asking what became of it")
         while not self._closing.is_set():
             try:
                 with self.engine.connect() as connection, connection.begin():
+                    if self._era(connection) != era:
+                        raise DatabaseUnavailable(
+                            "PostgreSQL has crashed; it is not known whether the change was stored; look it up"
+                        )
                     status = connection.exec_driver_sql("SELECT pg_xact_status(%s::xid8)", (xid,)).scalar()
             except DBAPIError as error:
                 if not is_lost(error):

@@ -22,7 +22,7 @@ if not postgres.AVAILABLE:
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, event, text
 
 from app.store.copying import digest_tables
 from app.store.database import Database
@@ -208,6 +208,34 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(shared: Store, a_fit: AFit, 
         wait_for_standby("")
     with shared.read() as work:
         assert work.fits.get("fit_1").id == "fit_1"
+
+
+def test_a_commit_that_a_crash_cuts_off_is_not_taken_for_that_of_another_transaction(
+    clock: ManualClock, a_fit: AFit
+) -> None:
+    with postgres.postgres_server() as server:
+        database = PostgresDatabase.open(PostgresOptions(server.create_database()))
+
+        def crash(connection: Connection) -> None:
+            """Have PostgreSQL crash, and give the id of the transaction to another one, which is committed."""
+            xid = connection.exec_driver_sql("SELECT pg_current_xact_id()::text::bigint").scalar_one()
+            server.stop("immediate")
+            server.start()
+            with database.engine.connect() as other:
+                others = (
+                    other.execution_options(isolation_level="AUTOCOMMIT")
+                    .exec_driver_sql("SELECT pg_current_xact_id()::text::bigint")
+                    .scalar_one()
+                    for _ in range(1000)
+                )
+                assert any(each >= xid for each in others)
+
+        with Store(database, clock) as store:
+            event.listen(database.engine, "commit", crash, once=True)
+            with pytest.raises(DatabaseUnavailable), store.begin() as work:
+                work.fits.add(a_fit("fit_1"))
+            with store.read() as work, pytest.raises(NotFound):
+                work.fits.get("fit_1")
 
 
 def test_other_servers_hear_of_changes_and_of_gaps(shared: Store, url: str, a_fit: AFit, admin: Engine) -> None:
