@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from app.domain.errors import Conflict, Superseded, TransferPending
+from app.domain.errors import Conflict, TransferPending
 from app.domain.fit import FitState
 from app.domain.messages import Died, Failed
 from app.runner.active_attempt import IMMEDIATELY, ActiveAttempt
@@ -62,9 +62,6 @@ class ReportRecorder:
     def _record(self, attempt: ActiveAttempt, report: AttemptReport) -> None:
         try:
             recorded = self._shared.attempts.record(attempt.claim, report)
-        except Superseded as error:
-            self._fail(attempt, report, error)
-            return
         except TransferPending:
             attempt.retry_at = self._shared.clock.monotonic() + TRANSFER_SECONDS
             return

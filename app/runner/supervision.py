@@ -59,8 +59,12 @@ class ActiveAttempts:
         handle = Handle(claim.fit.id, claim.fit.attempt, claim.token)
         buffer = ReportBuffer(self._flush_seconds)
         attempt = ActiveAttempt(claim, handle, buffer, claim.fit, begun_at=self._clock.monotonic())
-        self._active[handle] = attempt
+        self.put(attempt)
         return attempt
+
+    def put(self, attempt: ActiveAttempt) -> None:
+        """Add an attempt that exists already."""
+        self._active[attempt.handle] = attempt
 
     def remove(self, attempt: ActiveAttempt) -> None:
         """Forget an attempt."""

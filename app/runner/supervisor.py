@@ -175,7 +175,7 @@ class Supervisor:
 
     def _is_idle(self) -> bool:
         overdue = self._drain_ends is not None and self._clock.monotonic() > self._drain_ends + CLOSE_SECONDS
-        return (self._has_no_attempts and self._processes.is_idle) or overdue
+        return (self._has_no_attempts and self._takeover.is_settled and self._processes.is_idle) or overdue
 
     @property
     def _has_no_attempts(self) -> bool:

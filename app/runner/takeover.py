@@ -17,25 +17,32 @@ class Takeover:
         self._shared = shared
         self._epoch = shared.leadership.epoch
         self._retry_at = 0.0
+        self._undecided: list[ActiveAttempt] = []
 
     @property
     def leads(self) -> bool:
         """Whether this server runs the fits, and has taken over those that were running."""
         return self._epoch is not None
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all attempts of a time as the leader are left to the next one, or ended."""
+        return not self._undecided
+
     def follow(self, *, draining: bool) -> None:
         """Take over the fits if this server has become the leader; stop its processes if it no longer is."""
         shared = self._shared
         epoch, now = shared.leadership.epoch, shared.clock.monotonic()
-        if epoch == self._epoch or now < self._retry_at:
+        if (epoch == self._epoch and self.is_settled) or now < self._retry_at:
             return
         self._give_up()
-        if epoch is None or draining:
-            return
         try:
+            self._decide()
+            if epoch is None or draining:
+                return
             lost = shared.attempts.end_lost(shared.runner.adopt)
         except (*RETRYABLE, RayUnusable) as error:
-            _logger.warning("cannot take over the fits: %s", error.detail)
+            _logger.warning("cannot follow the change of the server that runs the fits: %s", error.detail)
             self._retry_at = now + shared.retry_seconds
             return
         _logger.info("this server runs the fits from now on; %s processes were lost", lost)
@@ -52,26 +59,34 @@ class Takeover:
 
     def deadlines(self) -> Iterator[float]:
         """Iterate over the times at which `follow` has something to do, by the monotonic clock."""
-        if self._shared.leadership.epoch != self._epoch:
+        if self._shared.leadership.epoch != self._epoch or not self.is_settled:
             yield self._retry_at
 
     def _give_up(self) -> None:
+        """End local processes, and store no more of what remote ones report: the other server receives it again."""
+        self._epoch = None
         for attempt in self._shared.active:
-            if self._shared.runner.is_remote and self._continues(attempt):  # under the other server
+            if attempt.ended:
+                continue
+            if self._shared.runner.is_remote:
+                self._shared.active.remove(attempt)
+                self._undecided.append(attempt)
+            else:
+                self._shared.active.abandon(attempt)
+
+    def _decide(self) -> None:
+        """Leave the remote attempts that are in force to the other server, and end the others; one of RETRYABLE if the
+        database does not say which.
+
+        An actor may have been made after the other server had looked for actors: that has ended the attempt then, and
+        ends no actor that it has not found.
+        """
+        while self._undecided:
+            attempt = self._undecided[-1]
+            if self._shared.attempts.fit(attempt.claim) is not None:
                 self._shared.attempts.release(attempt.claim)
                 self._shared.runner.release(attempt.handle)
-                self._shared.active.remove(attempt)
-            elif not attempt.ended:
+            else:
+                self._shared.active.put(attempt)
                 self._shared.active.abandon(attempt)
-        self._epoch = None
-
-    def _continues(self, attempt: ActiveAttempt) -> bool:
-        """Whether the attempt is still in force.
-
-        Its actor may have been made after the other server has looked for actors: that has ended the attempt then.
-        """
-        try:
-            return self._shared.attempts.fit(attempt.claim) is not None
-        except RETRYABLE as error:
-            _logger.warning("fit %s is left to the other server: %s", attempt.claim.fit.id, error.detail)
-            return True
+            self._undecided.pop()

@@ -15,6 +15,7 @@ from app.runner.cluster.protocol import (
     Ended,
     Event,
     Found,
+    Gone,
     Kill,
     Order,
     Release,
@@ -99,6 +100,7 @@ class SimulatedBridge:
                 self._nodes.kill(token)
                 if event is not None:
                     self._emit(event)
+                self._emit(Gone(token))
 
     def deliver(self, token: str, count: int) -> None:
         """Pass on the next reports of an actor, or its loss."""
@@ -168,12 +170,15 @@ class SimulatedBridge:
             self._forget(token)
             self._nodes.kill(token)
             self._emit(Ended(token, "killed", "it was killed", asked=True))
+            self._emit(Gone(token))
 
     def _end(self, token: str, event: Ended | None = None) -> None:
         self._forget(token)
         if (actor := self._nodes.find(token)) is not None:
             self._ending[token] = self._time.elapsed + CLOSE_SECONDS, event
             actor.servers.add(self._server)
+        else:
+            self._emit(Gone(token))
 
     def _forget(self, token: str) -> None:
         self._starts = [order for order in self._starts if order.token != token]

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Awaitable
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -29,6 +30,7 @@ from app.runner.cluster.protocol import (
     Connected,
     Event,
     Found,
+    Gone,
     Kill,
     Order,
     Refused,
@@ -88,10 +90,10 @@ class Bridge:
                 case Send(_, message, grace):
                     self._spawn(known.send(message, grace))
                 case Kill():
-                    self._spawn(known.kill())
+                    self._spawn(self._end(order.token, known.kill()))
                 case Acknowledge(token, None):
                     del self._followers[token]
-                    self._spawn(known.forget())
+                    self._spawn(self._end(token, known.forget()))
                 case Release(token):
                     del self._followers[token]
                     known.release()
@@ -125,7 +127,7 @@ class Bridge:
                 follower.adopt(actor)
                 found.append(name)
             elif name in ended or (kill_others and NAME_SEPARATOR not in name):  # sessions are not the leader's
-                self._spawn(close_actor(actor))
+                self._spawn(self._end(name, close_actor(actor)))
                 ending.append(name)
         unused = (groups if kill_others else groups & (wanted.keys() | ended)) - {*found}
         await asyncio.to_thread(remove_groups, unused)
@@ -142,6 +144,11 @@ class Bridge:
         if name != token.encode() or len(descriptors) != 1:
             raise BadMessage("a session came without its socket")
         return socket.socket(fileno=descriptors[0])
+
+    async def _end(self, token: str, work: Awaitable[object]) -> None:
+        """Do the work that ends an actor, and tell the server that it is done."""
+        await work
+        self.emit(Gone(token))
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.create_task(work)

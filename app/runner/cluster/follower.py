@@ -134,12 +134,14 @@ class Follower:
         self._ended.set()
 
     async def forget(self) -> None:
-        """End the actor, whose attempt has ended; one that is being made is killed then."""
+        """End the actor, whose attempt has ended; one that is being made is waited for, and killed."""
         self._killed = True
         self._ended.set()
         if self._actor is not None:
             self.cancel()
             await close_actor(self._actor)
+        elif self._task is not None:
+            await asyncio.wait([self._task])
 
     async def _guarded(self, work: Any) -> None:
         try:

@@ -180,8 +180,15 @@ class Ended:
     lost_node: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """From the bridge: the actor of an attempt that was to end does not go on."""
+
+    token: str
+
+
 Order = Start | StartReplicas | StartSession | Adopt | Send | Kill | Acknowledge | Release
-Event = Connected | Refused | Found | Reported | Ended
+Event = Connected | Refused | Found | Reported | Ended | Gone
 
 _KINDS: Mapping[str, type[Any]] = MappingProxyType(
     {kind.__name__.lower(): kind for kind in (Connect, *get_args(Order), *get_args(Event))}

@@ -23,6 +23,7 @@ from app.runner.cluster.protocol import (
     Ended,
     Event,
     Found,
+    Gone,
     Kill,
     Order,
     Refused,
@@ -42,9 +43,6 @@ BACKOFF_SECONDS = (1.0, 5.0, 25.0)
 
 KILL_SECONDS = 15.0
 """After this time an attempt that was killed counts as gone, even if the bridge has not reported it."""
-
-ENDING_SECONDS = 30.0
-"""How long a bridge may take to end an actor: if it ends before that itself, the next one ends the actor once more."""
 
 LOST = "the connection to Ray was lost"
 
@@ -89,7 +87,9 @@ class RayRunner:
         self._restart_at: float | None = None
         self._ends = 0
         self._attempts: dict[str, _Remote] = {}
-        self._ending: dict[str, float] = {}
+        self._ending: set[str] = set()
+        """The tokens of actors that the bridge is to end: if it ends before that itself, the next one ends them."""
+
         self._inbox: deque[Event | None] = deque()
         self._arrived = threading.Event()
 
@@ -183,7 +183,7 @@ class RayRunner:
             self._local.kill(handle)
         elif remote.kill_by is None:
             remote.kill_by = self._clock.monotonic() + KILL_SECONDS
-            self._note_ending(handle.token)
+            self._ending.add(handle.token)
             self._send(Kill(handle.token))
 
     def acknowledge(self, handle: Handle, number: int | None) -> None:
@@ -194,7 +194,7 @@ class RayRunner:
             remote.stored = number or remote.stored
             if number is None:
                 del self._attempts[handle.token]
-                self._note_ending(handle.token)
+                self._ending.add(handle.token)
 
     def release(self, handle: Handle) -> None:
         """Follow the attempt no longer; its actor goes on."""
@@ -262,24 +262,17 @@ class RayRunner:
         """
         fits = [remote for remote in self._attempts.values() if remote.is_adoptable]
         adopted = [Adopted(remote.handle.token, remote.stored, remote.staging) for remote in fits]
-        self._send(Adopt([asdict(each) for each in adopted], are_all, [*self._ending]))
+        self._send(Adopt([asdict(each) for each in adopted], are_all, sorted(self._ending)))
         found = self._await_event((Found,))
         if not isinstance(found, Found):
             raise RayUnusable(LOST)
-        for token in found.ending:
-            self._note_ending(token)
+        # A new bridge has looked for all of them: what it has not found has ended.
+        self._ending = {*found.ending, *(self._ending if are_all else ())}
         tokens = frozenset(found.tokens)
         self._attempts = {
             token: remote for token, remote in self._attempts.items() if token in tokens or not remote.is_adoptable
         }
         return tokens
-
-    def _note_ending(self, token: str) -> None:
-        """Note an actor that the bridge is to end now; forget those that it has had the time to end."""
-        now = self._clock.monotonic()
-        if self._fault is None:
-            self._ending = {each: at for each, at in self._ending.items() if at > now - ENDING_SECONDS}
-        self._ending[token] = now
 
     def _check_bridge(self) -> None:
         """Start the bridge again if it has ended, and go on with the attempts."""
@@ -307,6 +300,8 @@ class RayRunner:
                 case Ended(token, reason, detail, asked, with_server) if token in self._attempts:
                     remote = self._attempts[token]
                     remote.waiting.append(Exited(remote.handle, reason, detail, asked, with_server))
+                case Gone(token):
+                    self._ending.discard(token)
                 case _:
                     pass  # of an attempt that is not known any more
         self._end_overdue()

@@ -1,14 +1,18 @@
 """Attempts that outlive their server, on a runner that the test plays."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from app.domain.errors import Superseded
+from app.domain.errors import DatabaseUnavailable, Superseded
 from app.domain.messages import Finished, Log, Started
 from app.runner.port import Handle
+from app.service.attempts.attempts import Attempts
+from app.service.attempts.progress import Claim
 from app.store.unit_of_work import UnitOfWork
 from tests.support.in_memory_runner import InMemoryRunner
+from tests.support.patience import PATIENCE
 
 from .conftest import SupervisorHarness, begin, points
 
@@ -103,10 +107,16 @@ class PlayedLeadership:
 
     def __init__(self) -> None:
         self.epoch: int | None = 1
+        self.newest: int | None = 1
+        self.refused = threading.Event()
 
     def guard(self, _work: UnitOfWork) -> None:
-        if self.epoch is None:
+        if self.epoch is None or self.epoch != self.newest:
+            self.refused.set()
             raise Superseded("another server runs the fits")
+
+    def lead(self, epoch: int) -> None:
+        self.epoch = self.newest = epoch
 
 
 def test_a_server_that_is_replaced_leaves_attempts_to_the_next_one(
@@ -121,7 +131,7 @@ def test_a_server_that_is_replaced_leaves_attempts_to_the_next_one(
     assert harness.fit().state == "running"
     # It leads again: the attempt goes on, and what it has reported since then is received.
     runner.running = frozenset([handle.token])
-    leadership.epoch = 3
+    leadership.lead(3)
     harness.supervisors[0].wake()
     runner.await_known(handle)
     runner.report(handle, points(2), Finished("succeeded"), number=2)
@@ -141,6 +151,49 @@ def test_an_attempt_that_another_server_has_ended_is_killed_and_not_left(
     runner.await_kill(handle)
     assert runner.released == []
     assert harness.fit().attempt == 2
+
+
+def test_a_server_that_does_not_know_yet_that_it_is_replaced_kills_no_attempt(
+    harness: SupervisorHarness, runner: InMemoryRunner
+) -> None:
+    leadership = PlayedLeadership()
+    handle = begin(harness, runner, leadership=leadership, retry_seconds=0.01)
+    leadership.newest = 2
+    runner.report(handle, points(2), number=2)
+    assert leadership.refused.wait(PATIENCE)
+    leadership.epoch = None
+    harness.supervisors[0].wake()
+    runner.await_release(handle)
+    assert runner.killed == []
+    assert len(harness.rows()) == 1
+
+
+@pytest.mark.parametrize("is_in_force", [True, False])
+def test_what_becomes_of_an_attempt_is_decided_once_the_database_is_reached(
+    harness: SupervisorHarness, runner: InMemoryRunner, monkeypatch: pytest.MonkeyPatch, is_in_force: bool
+) -> None:
+    leadership = PlayedLeadership()
+    handle = begin(harness, runner, leadership=leadership, retry_seconds=0.01)
+    if not is_in_force:
+        after_restart(harness, handle, running=False).await_start()
+    asked = threading.Semaphore(0)
+
+    def unreached(_attempts: Attempts, _claim: Claim) -> None:
+        asked.release()
+        raise DatabaseUnavailable("the database is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(Attempts, "fit", unreached)
+        leadership.epoch = None
+        harness.supervisors[0].wake()
+        assert all(asked.acquire(timeout=PATIENCE) for _ in range(2))
+        assert (runner.released, runner.killed) == ([], [])
+    if is_in_force:
+        runner.await_release(handle)
+        assert runner.killed == []
+    else:
+        runner.await_kill(handle)
+        assert runner.released == []
 
 
 class AwayRunner(InMemoryRunner):

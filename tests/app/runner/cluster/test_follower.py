@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from app.runner.cluster import actor_end, bridge, connection, follower
 from app.runner.cluster.bridge import Bridge
 from app.runner.cluster.follower import Follower, Nodes
 from app.runner.cluster.host import EXIT, REPORT
-from app.runner.cluster.protocol import Acknowledge, Adopt, Connect, Ended, Event, Reported, to_text
+from app.runner.cluster.protocol import Acknowledge, Adopt, Connect, Ended, Event, Gone, Reported, Start, to_text
 from tests.support.patience import PATIENCE
 
 from .conftest import TOKEN, FakeRay
@@ -208,8 +209,11 @@ def test_an_actor_that_dies_by_itself_or_with_its_node_is_reported(
 class Lines:
     """Where a bridge writes its events to."""
 
-    def write(self, _line: bytes) -> None:
-        pass
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+
+    def write(self, line: bytes) -> None:
+        self.written.append(line)
 
 
 @pytest.mark.parametrize(("are_all", "ended"), [(True, []), (False, ["stray"])], ids=["of nobody", "that have ended"])
@@ -239,17 +243,47 @@ def test_a_bridge_that_ends_waits_for_actors_that_are_ending(
 ) -> None:
     monkeypatch.setattr(bridge, "identity", dict)
 
-    async def run() -> list[str]:
-        actor = Actor()
-        made = Bridge(Lines(), Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
+    async def run() -> tuple[list[str], list[bytes]]:
+        actor, lines = Actor(), Lines()
+        made = Bridge(lines, Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
         made._followers[TOKEN] = followed = Follower(TOKEN, str(tmp_path), 0, Nodes(), lambda _event: None)
         followed.adopt(actor)
         await made.handle(Acknowledge(TOKEN, None))
+        assert lines.written == []
         await made.finish()
-        return actor.asked
+        return actor.asked, lines.written
 
-    assert asyncio.run(asyncio.wait_for(run(), PATIENCE)) == ["close"]
+    assert asyncio.run(asyncio.wait_for(run(), PATIENCE)) == (["close"], [to_text(Gone(TOKEN))])
     assert len(ray.killed) == 1
+
+
+def test_an_attempt_that_ends_while_its_actor_is_being_made_is_gone_when_that_was_killed(
+    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bridge, "identity", dict)
+    asked, made = threading.Event(), threading.Event()
+
+    def make(_follower: Follower, _order: Start, _terms: object) -> str:
+        asked.set()
+        assert made.wait(PATIENCE)
+        return "the actor"
+
+    monkeypatch.setattr(Follower, "_create", make)
+
+    async def run() -> list[bytes]:
+        lines = Lines()
+        server = Bridge(lines, Connect("", None, "", None, None, 0, 0.0))  # type: ignore[arg-type]  # what it writes to
+        await server.handle(Start(TOKEN, "", str(tmp_path), 1, None))
+        await asyncio.to_thread(asked.wait, PATIENCE)
+        await server.handle(Acknowledge(TOKEN, None))
+        await asyncio.sleep(0)
+        assert lines.written == []
+        made.set()
+        await server.finish()
+        return lines.written
+
+    assert asyncio.run(asyncio.wait_for(run(), PATIENCE)) == [to_text(Gone(TOKEN))]
+    assert ray.killed == ["the actor"]
 
 
 def _none() -> Any:

@@ -11,7 +11,7 @@ from app.domain.errors import RayUnusable
 from app.domain.fit import Attempt
 from app.domain.messages import Heartbeat, encode
 from app.runner.cluster import runner as cluster_runner
-from app.runner.cluster.protocol import Adopt, Connect, Connected, Ended, Event, Found, Order, Reported
+from app.runner.cluster.protocol import Adopt, Connect, Connected, Ended, Event, Found, Gone, Order, Reported
 from app.runner.cluster.runner import RayRunner
 from app.runner.port import Exited, Handle, Report
 from tests.support.manual_clock import ManualClock
@@ -158,13 +158,23 @@ def test_actors_of_no_attempt_that_a_bridge_was_to_end_are_ended_by_the_next_one
     assert not played.bridges[-1].adopted.all
 
 
-def test_an_actor_that_was_ended_long_ago_is_forgotten(played: Played) -> None:
+def test_an_actor_is_to_end_until_the_bridge_has_ended_it(played: Played) -> None:
     played.actors |= {"first", "second"}
     played.runner.adopt([attempt("first"), attempt("second")])
     played.runner.acknowledge(handle("first"), None)
-    played.clock.advance(cluster_runner.ENDING_SECONDS + 1)
+    played.bridges[-1].emit(Gone("first"))
     played.runner.kill(handle("second"))
     played.bridges[-1].emit(Ended("second", "killed", "it was killed", asked=True))
     played.received()
+    played.clock.advance(3600.0)  # a bridge may be stopped for any time
     played.restart_bridge()
     assert played.bridges[-1].adopted.ended == ["second"]
+
+
+def test_an_actor_that_the_next_bridge_does_not_find_has_ended(played: Played) -> None:
+    played.actors.add("over")
+    played.runner.adopt([attempt("over")])
+    played.runner.acknowledge(handle("over"), None)
+    played.restart_bridge()
+    played.restart_bridge()
+    assert [bridge.adopted.ended for bridge in played.bridges[1:]] == [["over"], []]

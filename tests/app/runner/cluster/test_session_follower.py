@@ -14,7 +14,7 @@ import pytest
 from app.domain.messages import Log, encode
 from app.runner.cluster import actor_end, follower, session_follower
 from app.runner.cluster.bridge import Bridge
-from app.runner.cluster.follower import Follower, Nodes
+from app.runner.cluster.follower import Nodes
 from app.runner.cluster.host import EXIT, REPORT
 from app.runner.cluster.protocol import Acknowledge, Adopt, Connect, Ended, Event, Reported, StartSession, to_text
 from app.runner.cluster.session_files import FileChange, MirroredFolder
@@ -274,31 +274,6 @@ def test_a_killed_actor_deletes_its_files_first(world: World) -> None:
     world.play(act)
     assert world.actor.asked[:3] == ["begin", "close", "kill"]
     assert world.ends == [("killed", True)]
-
-
-def test_an_actor_that_is_made_after_its_attempt_was_forgotten_is_killed(
-    ray: FakeRay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed = []
-    ray.on_kill = killed.append
-
-    async def run() -> None:
-        may_create, actor = asyncio.Event(), Actor()
-        loop = asyncio.get_running_loop()
-
-        def create(*_: object) -> Actor:
-            asyncio.run_coroutine_threadsafe(may_create.wait(), loop).result(PATIENCE)
-            return actor
-
-        monkeypatch.setattr(Follower, "_create", create)
-        followed = Follower(TOKEN, str(tmp_path), 0, Nodes(), lambda _event: None)
-        followed.start(StartSession(TOKEN, "{}", "", 1, None, SESSION, 1), {})
-        await asyncio.sleep(0)
-        await followed.forget()
-        may_create.set()
-        await until(lambda: killed == [actor])
-
-    asyncio.run(asyncio.wait_for(run(), PATIENCE))
 
 
 def test_the_leader_leaves_sessions_to_their_servers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
