@@ -1,6 +1,6 @@
 """Where stored files are: a folder of the data directory, or object storage."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +18,15 @@ from app.system.durable import Durable
 
 CACHE = "cache"
 
+QuarantineMaker = Callable[[Callable[[str], object]], BlobQuarantine]
+
 
 @dataclass(frozen=True, slots=True)
 class OpenedBlobs:
-    """The blobs of a server, and what sets unknown ones apart."""
+    """The blobs of a server, and what makes the quarantine of unknown ones, given how a blob is deleted."""
 
     store: BlobStore
-    quarantine: BlobQuarantine
+    quarantine: QuarantineMaker
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def opened_blobs(
     """
     if settings.blob_url is None:
         local = _opened_folder(settings, durable, own)
-        yield OpenedBlobs(local, FolderBlobQuarantine(local, quarantine))
+        yield OpenedBlobs(local, lambda _delete: FolderBlobQuarantine(local, quarantine))
         return
     url, cache = settings.blob_url.get_secret_value(), settings.blob_cache_dir or (own or settings.data_dir) / CACHE
     opened, apart = _opened_objects(settings, url, store, durable, clock, cache)
@@ -57,11 +59,12 @@ def _opened_folder(settings: Settings, durable: Durable, own: Path | None) -> Lo
 
 def _opened_objects(
     settings: Settings, url: str, store: Store, durable: Durable, clock: Clock, cache_dir: Path
-) -> tuple[BlobStore, BlobQuarantine]:
+) -> tuple[BlobStore, QuarantineMaker]:
     from app.store.objects.address import read_address
     from app.store.objects.cache import BlobCache
     from app.store.objects.client import ObjectClient, check_usable
     from app.store.objects.identity import ObjectQuarantine, claim_prefix
+    from app.store.objects.keys import digest_of, list_blobs
     from app.store.objects.store import ObjectBlobStore
 
     if any(True for _ in blob_files(settings.data_dir)):
@@ -88,4 +91,9 @@ def _opened_objects(
         raise BlobStorageUnusable(error.detail) from error
     cache.in_use = lambda: blobs_in_use(store)
     write_marker(settings.data_dir, client.name, durable)
-    return opened, ObjectQuarantine(client, opened.digests, opened.delete, clock, settings.quarantine_days)
+
+    def present() -> Iterator[str]:
+        """Yield the digests of all blobs as they are now, with those that other servers have stored."""
+        return (digest_of(entry.key) for entry in list_blobs(client))
+
+    return opened, lambda delete: ObjectQuarantine(client, present, delete, clock, settings.quarantine_days)

@@ -90,6 +90,7 @@ def build_container(opened: Opened) -> Container:
         quarantine=opened.quarantine,
         membership=opened.membership,
         sweeper=base.storage.sweeper,
+        orphans=processes.orphans,
     )
 
 

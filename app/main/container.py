@@ -11,7 +11,7 @@ from app.runner.session_pool import SessionPool
 from app.runner.supervisor import Supervisor
 from app.service.admin.audit import AuditRotation
 from app.service.admin.keys import KeyRing
-from app.service.admin.quarantine import Quarantine
+from app.service.admin.quarantine import Orphans, Quarantine
 from app.service.fits.retention import Retention
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.notifier import Notifier
@@ -43,6 +43,7 @@ class Container:
     quarantine: Quarantine
     membership: "Membership | None"
     sweeper: BlobSweeper
+    orphans: Orphans
 
     def stand(self, url: str) -> None:
         """Be one of the servers that may run the fits: requests are answered at `url`."""
@@ -52,7 +53,10 @@ class Container:
 
     def rare_chores(self) -> list[Chore]:
         """Return what is done from time to time, by one of several servers."""
-        chores = (self.retention.enforce, self.services.idempotency.forget_old, self.quarantine.expire)
+        chores: list[Chore] = [self.retention.enforce, self.services.idempotency.forget_old, self.quarantine.expire]
+        if self.membership is not None and self.settings.blob_url is not None:
+            # Files of a folder that servers share would be moved, which disturbs servers that are about to use them.
+            chores.append(self.orphans.move_blobs)
         return [self._as_leader(chore) for chore in chores]
 
     def frequent_chores(self) -> list[Chore]:

@@ -35,6 +35,7 @@ class Processes:
     session_dirs: SessionDirs
     session_files: SessionStorage
     ownership: SessionOwnership
+    orphans: Orphans
     recovery: Recovery | None
 
 
@@ -59,8 +60,9 @@ def build_processes(base: Foundation) -> Processes:
     session_config = SessionConfig(max(1, settings.workers), settings.kill_worker_at_op, base.memory_config.most)
     sessions = SessionAttempts(opened.store, blobs, session_files, session_config, storage.integrity, ownership)
     recovery = None
+    quarantine = opened.blobs.quarantine(lambda digest: storage.sweeper.discard([digest]))
+    orphans = Orphans(opened.store, quarantine, session_root, base.staging, opened.quarantine)
     if membership is None or membership.is_first:
-        orphans = Orphans(opened.store, opened.blobs.quarantine, session_root, base.staging, opened.quarantine)
         recovery = recover(opened.store, blobs, orphans, attempts, sessions, opened.clock, blobs.cleared, runner.adopt)
         opened.quarantine.expire()
     manager = ProcessManager(runner)
@@ -71,7 +73,7 @@ def build_processes(base: Foundation) -> Processes:
     )
     supervisor = Supervisor(attempts, runner, settings, opened.clock, options)
     blobs.on_transferred(supervisor.wake)
-    return Processes(supervisor, session_pool, compute_pool, session_dirs, session_files, ownership, recovery)
+    return Processes(supervisor, session_pool, compute_pool, session_dirs, session_files, ownership, orphans, recovery)
 
 
 def _open_session_files(base: Foundation, root: Path) -> tuple[SessionDirs, SessionStorage]:

@@ -1,5 +1,6 @@
 """Servers without a common folder: a session goes on at another one when the machine of its server is lost."""
 
+import hashlib
 import random
 import shutil
 import signal
@@ -15,6 +16,7 @@ import psutil  # type: ignore[import-untyped]  # it has no types
 import psycopg
 import pytest
 
+from app.store.objects.keys import object_key
 from tests.support import postgres
 from tests.support.patience import PATIENCE
 from tests.support.postgres import PostgresServer, postgres_server
@@ -198,3 +200,24 @@ def test_a_session_survives_machines_that_are_lost_at_any_moment(start: Start) -
         assert heir.tracebacks() == []
         owner = heir
     assert state(owner.http, session_id) == whole
+
+
+def test_the_leader_finds_what_a_killed_server_has_stored_in_vain(
+    start: Start, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    server = start("leader", housekeeping_seconds=0.05, quarantine_days=0)
+    left = hashlib.sha256(b"left").hexdigest()
+    path = tmp_path / "objects" / object_key(left)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"left")
+    rows = {"name": "rows", "columns": {"x": [[1.0]], "y": [0.0]}}
+    dataset = server.http.post("/v1/datasets", json=rows).raise_for_status().json()["id"]
+    noted: list[str] = []
+    give_up_at = time.monotonic() + PATIENCE
+    with psycopg.connect(settings["database_url"].replace("+psycopg", ""), autocommit=True) as connection:
+        while left not in noted:
+            assert time.monotonic() < give_up_at, "an unknown object stays for ever"
+            noted = [digest for (digest,) in connection.execute("SELECT digest FROM discarded_blobs")]
+    # It is deleted some time later, unless a server stores it until then.
+    assert path.exists()
+    assert server.http.get(f"/v1/datasets/{dataset}/content").status_code == 200

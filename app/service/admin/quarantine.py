@@ -170,7 +170,7 @@ class FolderBlobQuarantine:
 
 
 class Orphans:
-    """Moves unknown files to quarantine, and known ones back. Call it before anything runs."""
+    """Moves unknown files to quarantine, and known ones back."""
 
     def __init__(
         self, store: Store, blobs: BlobQuarantine, sessions: Path, staging: Path, quarantine: Quarantine
@@ -184,20 +184,19 @@ class Orphans:
 
     def move(self) -> QuarantineMoves:
         """Move everything that is in the wrong place; what the disk does not let be moved stays until the next start.
+        Call it before anything runs.
 
         Blobs without a committed row, as a killed server may leave them, cannot be distinguished from those of
         a lost database. What has ended according to the database is not moved: others delete that.
         """
+        blobs, returned = self.move_blobs()
         with self._store.read() as work:
-            referenced = work.blob_references.all()
             expected = work.sessions.with_folders()
             known = work.sessions.ids()
             tokens = work.attempts.tokens() if _list_names(self._staging) else frozenset()
-        unknown, missing = self._misplaced_blobs(referenced)
-        returned = _move_all(self._return_blob, missing)
         returned += _move_all(self._return_session, expected - _list_names(self._sessions))
         return QuarantineMoves(
-            blobs=_move_all(self._hold_blob, unknown),
+            blobs=blobs,
             session_folders=_move_all(
                 partial(self._hold, SESSION, self._sessions), _list_names(self._sessions) - known
             ),
@@ -205,11 +204,23 @@ class Orphans:
             returned=returned,
         )
 
+    def move_blobs(self) -> tuple[int, int]:
+        """Move blobs that are in the wrong place; return how many are in quarantine now, and how many came back.
+
+        With object storage it may be called while servers store blobs: a blob stays where it is there, and the mark of
+        one that is referred to soon is removed by the next call.
+        """
+        with self._store.read() as work:
+            referenced = work.blob_references.all()
+        unknown, missing = self._misplaced_blobs(referenced)
+        returned = _move_all(self._return_blob, missing)
+        return _move_all(self._hold_blob, unknown), returned
+
     def _misplaced_blobs(self, referenced: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
         try:
             return self._blobs.misplaced(referenced)
         except StorageUnavailable as error:
-            _logger.warning("orphans are looked for at the next start: %s", error.detail)
+            _logger.warning("orphans are not looked for now: %s", error.detail)
             return frozenset(), frozenset()
 
     def _hold_blob(self, digest: str) -> bool:
@@ -242,7 +253,7 @@ def _move_all(move: Callable[[str], bool], names: Iterable[str]) -> int:
         for name in sorted(names):
             count += move(name)
     except (StorageFull, StorageFailed, StorageUnavailable) as error:
-        _logger.warning("orphans stay where they are until the next start: %s", error.detail)
+        _logger.warning("orphans stay where they are for now: %s", error.detail)
     return count
 
 

@@ -9,7 +9,7 @@ RETRY_SECONDS = 5.0
 
 
 class Deletions:
-    """The digests of blobs that are to be deleted. What a stop leaves of them is an orphan at the next start."""
+    """The digests of blobs that are to be deleted. What a stop leaves of them becomes an orphan."""
 
     def __init__(self, delete: Callable[[str], None]) -> None:
         """Call `delete` with one digest after another, again and again while it raises StorageUnavailable."""
