@@ -161,11 +161,11 @@ class Parts:
 class Client:
     """A client behind a load balancer: each request goes to any server that runs, and again where it was cut off."""
 
-    def __init__(self, parts: Parts, chance: random.Random) -> None:
-        """Ask the servers of `parts`."""
+    def __init__(self, parts: Parts, chance: random.Random, stack: ExitStack) -> None:
+        """Ask the servers of `parts`, until `stack` is closed."""
         self._parts, self._chance = parts, chance
         # To load certificates takes 30 ms.
-        self._http = httpx.Client(timeout=ANSWER_SECONDS, verify=False)
+        self._http = stack.enter_context(httpx.Client(timeout=ANSWER_SECONDS, verify=False))
 
     def ask(self, method: str, path: str, seconds: float = 3 * PATIENCE, **arguments: Any) -> httpx.Response:
         """Return an answer that is no request to come again; Unanswered if there is none for so long."""

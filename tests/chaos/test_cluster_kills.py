@@ -37,13 +37,13 @@ Reference = tuple[dict[str, Outcome], list[dict[str, Any]]]
 class Storm:
     """The fits, the sessions, and what is done to the cluster below them."""
 
-    def __init__(self, parts: Parts, reference: Reference, chance: random.Random) -> None:
+    def __init__(self, parts: Parts, reference: Reference, chance: random.Random, stack: ExitStack) -> None:
         self._parts, self._chance = parts, chance
         self._expected, answers = reference
-        self.client = Client(parts, random.Random(chance.random()))
+        self.client = Client(parts, random.Random(chance.random()), stack)
         self.fits = [RunningFit(self.client, kind) for kind in KINDS]
         self.sessions = [
-            Session(Client(parts, random.Random(chance.random())), which, answers) for which in range(SESSIONS)
+            Session(Client(parts, random.Random(chance.random()), stack), which, answers) for which in range(SESSIONS)
         ]
         self.done: Counter[str] = Counter()
 
@@ -143,7 +143,7 @@ def test_fits_and_sessions_have_the_same_bits_whatever_part_of_the_cluster_is_ki
     print(f"the servers have {'one data directory' if is_shared else 'data directories of their own'}")  # noqa: T201 (-s shows it)
     with ExitStack() as stack:
         parts = Parts(tmp_path, stack, is_shared=is_shared)
-        storm = Storm(parts, reference, chance)
+        storm = Storm(parts, reference, chance, stack)
         try:
             storm.run(KILLS)
         finally:

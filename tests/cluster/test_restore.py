@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.cluster.test_separate_folders import LAST, new_session, state, steps
 from tests.cluster.test_servers import FIT, HELD, SECRET, fit_at, outcome, reaches, submitted
 from tests.support import postgres
 from tests.support.gate import VARIABLE, Gate
@@ -116,3 +117,24 @@ def test_what_was_at_a_point_in_time_is_restored_and_goes_on(database: Database,
     said = {f"ADJOINT_{name.upper()}": str(value) for name, value in {**restored, "data_dir": folder}.items()}
     status, output, errors = run_command(["verify"], {**inherited, **said})
     assert status == 0, output + errors
+
+
+def test_a_session_goes_on_from_the_steps_that_it_had_at_a_point_in_time(database: Database, tmp_path: Path) -> None:
+    objects, versions = tmp_path / "objects", tmp_path / "versions"
+    objects.mkdir()
+    common: dict[str, Any] = {"cluster_secret": SECRET, "blob_url": f"file://{objects}"}
+    with serving(tmp_path / "before", database_url=database.url, **common) as server:
+        session = new_session(server.http)
+        earlier = steps(server.http, session, 1, 3)
+        database.keep()
+        keep_versions(objects, versions)
+        later = steps(server.http, session, 4, LAST)
+        undisturbed = state(server.http, session)
+        server.http.delete(f"/v1/sessions/{session}").raise_for_status()
+    shutil.rmtree(objects)
+    versions.rename(objects)
+    with serving(tmp_path / "after", database_url=database.restore(), **common) as server:
+        assert steps(server.http, session, 3, 3) == earlier[-1:]
+        assert server.http.get(f"/v1/sessions/{session}").raise_for_status().json()["next_seq"] == 4
+        assert steps(server.http, session, 4, LAST) == later
+        assert state(server.http, session) == undisturbed
