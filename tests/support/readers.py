@@ -184,7 +184,7 @@ def _keep(ends: Sequence[int]) -> None:
     with socket.socket(fileno=reported) as sender:
         sender.sendall(f"{reader}".encode())
         _, status = os.waitpid(reader, 0)
-        with suppress(BrokenPipeError):  # the server may have ended
+        with suppress(ConnectionError):  # the server may have ended
             sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
     os._exit(0)
 
