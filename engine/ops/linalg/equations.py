@@ -9,7 +9,6 @@ import math
 
 import numpy as np
 
-from engine.core import sharding_rules
 from engine.core.batching import by_itself, spread
 from engine.core.declarations import AUTOCAST_FLOAT32, PRODUCT_COMPOSITION, CallForms, Numerics, Sharding
 from engine.core.errors import ShapeError
@@ -162,14 +161,8 @@ def _solve_triangular_left(a: Value, b: Value, *, upper: bool, unitriangular: bo
 
 
 def _split_systems(case: Case) -> Cut | None:
-    """Split the axes in front of the matrices, if these are split, else the columns of the right sides."""
-    found: Cut | None = MATRICES.split(case) if any(state is not None for state in case.states) else None
-    if found is not None:
-        return found
-    if case.outputs[0][-1] == 1 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
-        return None
-    last = len(case.outputs[0]) - 1
-    return Cut((None, len(case.shapes[1]) - 1), (last,))
+    """Split the axes in front of the matrices where these are split: systems of one matrix cost more than they gain."""
+    return MATRICES.split(case) if any(state is not None for state in case.states) else None
 
 
 @primitive(
