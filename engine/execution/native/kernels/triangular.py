@@ -19,17 +19,10 @@ from engine.execution.native.inline.matrix_tiles import product_tile, transpose
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import inline, itemsize, kernel, real
+from engine.execution.native.kernels.correlation import rows_of
 
 LARGEST_BYTES = 2**19
 """A larger matrix, which panels read again and again, does not stay in the second-level cache: BLAS is faster."""
-
-
-@inline
-def rows_of(most: Any, left: Any) -> Any:
-    """Return how many rows the next block has: powers of two."""
-    while most > left:
-        most //= 2
-    return most
 
 
 @inline
