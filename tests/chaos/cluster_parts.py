@@ -83,17 +83,26 @@ class Parts:
             self.start_server(number)
 
     def start_server(self, number: int) -> None:
-        """Start a server, the first time or once more."""
-        started = self._stacks[number].enter_context(
-            serving(
-                self.folder / ("data" if self.is_shared else f"data-{number}"),
-                environment={**self.ray.environment, **seaweed.CREDENTIALS},
-                **self._settings,
-            )
-        )
+        """Start a server, the first time or once more; again where storage that is just restarted makes it give up."""
+        started = self._serving(number)
         self.logs.append(started.log)
         self.ids[number] = started.http.get("/v1/system").raise_for_status().json()["server"]
         self.servers[number] = started
+
+    def _serving(self, number: int) -> ServerProcess:
+        end = time.monotonic() + 2 * PATIENCE
+        while True:
+            try:
+                return self._stacks[number].enter_context(
+                    serving(
+                        self.folder / ("data" if self.is_shared else f"data-{number}"),
+                        environment={**self.ray.environment, **seaweed.CREDENTIALS},
+                        **self._settings,
+                    )
+                )
+            except RuntimeError as error:
+                if "does not answer in time" not in str(error) or time.monotonic() > end:
+                    raise
 
     def stop_server(self, number: int, kind: int) -> None:
         """End a server by a signal; nobody is sent to it any more."""
