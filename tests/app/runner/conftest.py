@@ -57,6 +57,9 @@ ROWS = 200
 SLOW_SECONDS = 0.02
 """Of a step that is to be followed by others while a test does something."""
 
+LOOK_SECONDS = 0.1
+"""Until a condition is looked at again that no commit has brought about."""
+
 
 @dataclass
 class SupervisorHarness:
@@ -173,9 +176,11 @@ class SupervisorHarness:
             return work.fits.get(fit_id)
 
     def until(self, condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait until `condition` holds, which is looked at after each commit."""
+        """Wait until `condition` holds, which is looked at after each commit, and often: not all comes with a commit."""
+        end = time.monotonic() + timeout
         with self.changed:
-            assert self.changed.wait_for(condition, timeout), "it did not come about in time"
+            while not self.changed.wait_for(condition, LOOK_SECONDS):
+                assert time.monotonic() < end, "it did not come about in time"
 
     def until_state(self, state: str, fit_id: str = "fit_1") -> FitRecord:
         self.until(lambda: self.fit(fit_id).state == state or self.fit(fit_id).terminal)
