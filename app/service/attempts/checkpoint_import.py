@@ -15,7 +15,7 @@ from app.domain.records import CheckpointRecord, GradientRecord
 from app.service.attempts.apply_report import select_retained
 from app.service.attempts.progress import AttemptReport, Claim
 from app.service.fits.event_log import record_log
-from app.store.blobs.store import BlobStore
+from app.store.blobs.store import Blob, BlobStore
 from app.store.unit_of_work import Store, UnitOfWork
 from app.system.durable import Durable
 
@@ -118,13 +118,19 @@ def import_gradients(blobs: BlobStore, fit_id: str, report: AttemptReport) -> No
 
 
 def _import_gradient(blobs: BlobStore, fit_id: str, written: GradientWritten) -> GradientRecord | None:
+    blob = _adopt(blobs, written)
+    if blob is None:
+        return None
+    return GradientRecord(fit_id, written.step, written.parameter, written.dtype, written.shape, blob.digest, blob.size)
+
+
+def _adopt(blobs: BlobStore, written: CheckpointWritten | GradientWritten) -> Blob | None:
+    """Make a file a blob; None if it is missing, or does not hold what was written. This can be repeated."""
     try:
         blob = blobs.adopt_soon(Path(written.path))
     except NotFound:
-        return None
-    if blob.digest != written.digest:
-        return None
-    return GradientRecord(fit_id, written.step, written.parameter, written.dtype, written.shape, blob.digest, blob.size)
+        return blobs.find_adopted(written.digest)
+    return blob if blob.digest == written.digest else None
 
 
 class CheckpointImport:
@@ -169,15 +175,12 @@ class CheckpointImport:
     def _import_checkpoint(
         self, claim: Claim, fit_id: str, written: CheckpointWritten, report: AttemptReport
     ) -> CheckpointRecord | None:
-        blob = None
         try:
-            blob = self._blobs.adopt_soon(Path(written.path))
-        except NotFound:
-            pass
+            blob = _adopt(self._blobs, written)
         except StorageFailed as error:
             report.logs.append(lost_artifact_log(written, error.detail))
             return None
-        if blob is None or blob.digest != written.digest:
+        if blob is None:
             report.logs.append(lost_artifact_log(written, DAMAGED))
             return None
         return CheckpointRecord(

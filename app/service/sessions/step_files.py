@@ -18,7 +18,7 @@ from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.engine_documents import engine_faults, invalid
 from app.service.resources.storage import DiskSpace
 from app.service.sessions.classes import add_checkpoint_classes, add_dataset_classes
-from app.store.blobs.store import BlobStore
+from app.store.blobs.store import Blob, BlobStore
 from app.store.unit_of_work import Store
 
 
@@ -148,10 +148,9 @@ class SavedCheckpoints:
         if file is None:
             raise Gone(f"the checkpoint that step {seq} has saved was not fetched while it was kept; save another one")
         with self._sweeper.paused() as stored:
-            try:
-                blob = self._blobs.adopt(file)
-            except NotFound as error:
-                raise Gone(f"the file that step {seq} has saved is gone; save another one") from error
+            blob = self._adopt(file, digest)
+            if blob is None:
+                raise Gone(f"the file that step {seq} has saved is gone; save another one")
             stored.add(blob.digest)
             if digest is not None and blob.digest != digest:
                 detail = f"the file that step {seq} has saved does not hold what was written; save another one"
@@ -178,6 +177,13 @@ class SavedCheckpoints:
                     work.checkpoints.forget_step(outdated.id)
                 work.checkpoints.add(checkpoint)
         return checkpoint
+
+    def _adopt(self, file: Path, digest: str | None) -> Blob | None:
+        """Make a file a blob; None if it is gone, and no blob either. This can be repeated if the digest is known."""
+        try:
+            return self._blobs.adopt(file)
+        except NotFound:
+            return None if digest is None else self._blobs.find_adopted(digest)
 
 
 def _read_step(file: Path) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
-from app.domain.errors import NotFound, StorageFull
+from app.domain.errors import Corrupt, NotFound, StorageFull
 
 CHUNK_BYTES = 1024 * 1024
 
@@ -177,6 +177,21 @@ class BlobStore(ABC):
     def adopt_soon(self, path: Path) -> Blob:
         """Do as `adopt`, and raise TransferPending where that takes long: repeat the call to learn how it ended."""
         return self.adopt(path)
+
+    def find_adopted(self, digest: str) -> Blob | None:
+        """Return the blob that a file with this digest has become, None if there is no whole one; observers are told.
+
+        A call of `adopt` that fails when it tells the observers has moved the file: it cannot be repeated.
+        """
+        for observer in self._before_storing:
+            observer(digest)
+        try:
+            size = self.verified_path(digest).stat().st_size
+        except Corrupt:
+            return None
+        for observer in self._observers:
+            observer(digest)
+        return Blob(digest, size)
 
     def send_ahead(self, paths: Iterable[Path]) -> None:  # noqa: B027 (nothing to do where files are here)
         """Begin to store finished local files that are adopted next, so that they travel together."""

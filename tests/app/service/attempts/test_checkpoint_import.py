@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.errors import ApiError, Conflict, StorageFailed, StorageFull
+from app.domain.errors import ApiError, Conflict, DatabaseUnavailable, StorageFailed, StorageFull
 from app.domain.fit import FitState
 from app.domain.messages import Died, Finished
 from app.service.attempts.progress import AttemptReport
@@ -45,6 +45,24 @@ def test_a_damaged_gradient_is_not_kept_and_reported(harness: AttemptsHarness) -
     harness.attempts.record(claim, AttemptReport(captured=[damaged, missing, sound]))
     assert [*harness.gradients()] == [3]
     assert [entry["code"] for entry in harness.events("log")] == ["gradient_lost"] * 2
+
+
+def test_files_are_kept_though_the_database_was_away_when_they_had_become_blobs(harness: AttemptsHarness) -> None:
+    claim, tried = harness.begin(), set[str]()
+
+    def fail_once(digest: str) -> None:
+        if digest not in tried:
+            tried.add(digest)
+            raise DatabaseUnavailable("the database is away")
+
+    harness.blobs.on_stored(fail_once)
+    report = AttemptReport(written=[harness.written(claim, 1)], captured=[harness.captured(claim, 1)])
+    for _ in range(2):
+        with pytest.raises(DatabaseUnavailable):
+            harness.attempts.record(claim, report)
+    harness.attempts.record(claim, report)
+    assert (harness.kept(), [*harness.gradients()]) == ([1], [1])
+    assert harness.events("log") == []
 
 
 def test_gradients_of_a_full_disk_are_taken_when_there_is_space(

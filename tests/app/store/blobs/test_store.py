@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from app.domain.errors import NotFound
+from app.domain.errors import DatabaseUnavailable, NotFound
 from app.store.blobs.local import LocalBlobStore
-from app.store.blobs.store import BlobStore
+from app.store.blobs.store import Blob, BlobStore
 from tests.support.memory_blobs import MemoryBlobStore
 
 CONTENTS = [b"", b"a", b"abc" * 7, bytes(range(256)) * 8192]
@@ -68,6 +68,24 @@ def test_a_finished_file_moves_in(blobs: BlobStore, tmp_path: Path) -> None:
     assert (blob.digest, blob.size) == (hashlib.sha256(b"weights").hexdigest(), 7)
     with blobs.open(blob.digest) as file:
         assert file.read() == b"weights"
+
+
+def test_a_file_that_has_moved_in_is_found_though_an_observer_failed(blobs: BlobStore, tmp_path: Path) -> None:
+    path, told = tmp_path / "finished", []
+    path.write_bytes(b"weights")
+    digest = hashlib.sha256(b"weights").hexdigest()
+    assert blobs.find_adopted(digest) is None
+
+    def tell(stored: str) -> None:
+        told.append(stored)
+        if len(told) == 1:
+            raise DatabaseUnavailable("the database is away")
+
+    blobs.on_stored(tell)
+    with pytest.raises(DatabaseUnavailable):
+        blobs.adopt(path)
+    assert blobs.find_adopted(digest) == Blob(digest, 7)
+    assert told == [digest] * 2
 
 
 def test_a_blob_moves_out_and_in_again(blobs: BlobStore, tmp_path: Path) -> None:
