@@ -11,8 +11,9 @@ import httpx
 import pytest
 
 from tests.support import local_constants, reporting, schedule
+from tests.support.orders import SHARED
 from tests.support.rewriting import rewrite_share
-from tests.support.server import SHARED, ServerProcess, StartServer, serving, share_fork_server
+from tests.support.server import ServerProcess, StartServer, serving, share_fork_server
 
 MEMORY = Path("/dev/shm")
 MEMORY_MIN = 6 * 1024**3

@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(not postgres.AVAILABLE, reaso
 RESTARTS = 20 if FULL else 2
 FITS = 3 if FULL else 2
 ROWS = 6000 if FULL else 1500
+POLL_SECONDS = 0.05
 UNIFORM = {"kind": "uniform", "low": -0.1, "high": 0.1}
 REQUEST: dict[str, Any] = {
     "graph": {
@@ -58,6 +59,7 @@ def insist(http: httpx.Client, method: str, path: str, **options: Any) -> httpx.
         if answer.status_code != 503 or time.monotonic() > give_up_at:
             return answer
         assert answer.headers["Retry-After"]
+        time.sleep(POLL_SECONDS)
 
 
 def losses(http: httpx.Client, fit_id: str) -> list[tuple[int, float]]:
@@ -88,9 +90,9 @@ def test_fits_go_on_over_restarts_of_the_database_with_the_same_bits(
         with ThreadPoolExecutor(FITS) as pool:
             first = [insist(server.http, "POST", "/v1/fits", json=REQUEST, headers=key).json()["id"] for key in keys]
             for _ in range(RESTARTS):
-                reached = len(losses(server.http, first[0]))
-                while len(losses(server.http, first[0])) <= reached and not ended_already(server.http, first[-1]):
-                    pass
+                reached = found(server.http, first[0])["step"]
+                while found(server.http, first[0])["step"] <= reached and not found(server.http, first[-1])["terminal"]:
+                    time.sleep(POLL_SECONDS)
                 database.stop("immediate")
                 again = [
                     pool.submit(insist, server.http, "POST", "/v1/fits", json=REQUEST, headers=key) for key in keys
@@ -107,8 +109,9 @@ def test_fits_go_on_over_restarts_of_the_database_with_the_same_bits(
         assert server.stop() == 0
 
 
-def ended_already(http: httpx.Client, fit_id: str) -> bool:
-    return bool(insist(http, "GET", f"/v1/fits/{fit_id}").json()["terminal"])
+def found(http: httpx.Client, fit_id: str) -> dict[str, Any]:
+    fit: dict[str, Any] = insist(http, "GET", f"/v1/fits/{fit_id}").raise_for_status().json()
+    return fit
 
 
 PASSWORD = "hunter2-of-tests"

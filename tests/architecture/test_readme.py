@@ -19,7 +19,7 @@ import engine
 from app.api.schemas.fit_request import FitRequest
 from app.service.fits.admission import recipe_of
 from tests.architecture.snippets import FENCE, PAGES, PRINTED_URL, ROOT, Snippet, pages_with, snippets
-from tests.support.server import ServerProcess, serving
+from tests.support.server import ServerProcess, serving, share_fork_server
 from tools.docs.http_client import answers, send
 from tools.docs.http_steps import STEPS
 
@@ -29,8 +29,8 @@ TOO_NEW = ("%header{", "--json", "--fail-with-body", "--url-query", "%output{")
 """What curl 7.68 does not know."""
 
 SEPARATOR = "\x1e"
-ADJOINT = f'adjoint() {{ "{sys.executable}" -m app "$@"; }}\n'
-"""The command, of these sources."""
+ADJOINT = f'adjoint() {{ "{sys.executable}" -m tests.support.orders "$@"; }}\n'
+"""The command, of these sources, in a process that has them loaded."""
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +58,7 @@ def test_python_runs_as_printed(
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize("page", pages_with("sh"))
 def test_shell_lines_run_as_printed(page: str, server: ServerProcess, tmp_path: Path) -> None:
+    share_fork_server()
     run = list(snippets(ROOT / page, "sh"))
     script = f"\nprintf '{SEPARATOR}'\n".join(_here(snippet, server, tmp_path) for snippet in run)
     done = subprocess.run(

@@ -1,5 +1,6 @@
 """What is done to the parts of a cluster, one at a time: each function ends when the part runs again, or is missed."""
 
+import os
 import random
 import signal
 import time
@@ -116,9 +117,10 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
 )  # fmt: skip
 WEIGHTS: Mapping[str, int] = MappingProxyType({"worker": 2, "actor": 2})
 """How often each is in a deck, one time if it is not named."""
+CHOSEN = tuple(filter(None, os.environ.get("CHAOS_FAULTS", "").split(","))) or tuple(FAULTS)
 
 
 def deck(chance: random.Random) -> list[str]:
     """Return the names of faults in an order of chance, each as often as it has weight."""
-    names = [name for name in FAULTS for _ in range(WEIGHTS.get(name, 1))]
+    names = [name for name in CHOSEN for _ in range(WEIGHTS.get(name, 1))]
     return chance.sample(names, len(names))

@@ -164,6 +164,15 @@ class RunningFit:
         found: dict[str, Any] = read(self.client, f"/v1/fits/{self.id}")
         return found
 
+    def _history(self, observed: Observed) -> dict[str, Any]:
+        """Return what tells why a fit came to another end."""
+        kept = {
+            each: [(one["step"], one["digest"], one["created_at"]) for one in _checkpoints(self.client, each)]
+            for each in _curves(self.client, self.id)
+        }
+        events = [(each.kind, each.body) for each in observed.events if each.kind != "metrics"]
+        return {"checkpoints": kept, "attempts": observed.fit["attempts"], "events": events[-30:]}
+
     def check(self, expected: Outcome) -> None:
         """Check all that is left of a fit that has ended."""
         fit = self._fit()
@@ -177,9 +186,12 @@ class RunningFit:
         invariants.attempts_go_forward(observed.fit["attempts"], observed.fit["attempt"], observed.events)
         found = outcome(self.client, self.id)
         for ours, theirs in zip(found.rows, expected.rows, strict=True):
-            different = [(a, b) for a, b in zip(ours, theirs, strict=False) if a != b][:1]
-            assert ours == theirs, f"{self.kind} {self.id}: {len(ours)} rows for {len(theirs)}, {different}"
-        assert found == expected, f"{self.kind} {self.id}: the last checkpoint differs"
+            first = [(a, b) for a, b in zip(ours, theirs, strict=False) if a != b][:1]
+            assert ours == theirs, f"{self.kind} {self.id}: {len(ours)} rows for {len(theirs)}, {first}"
+        different = (
+            f"{found.digests} are not {expected.digests}: {self._history(observed)}" if found != expected else ""
+        )
+        assert not different, f"{self.kind} {self.id}: the last checkpoint differs: {different}"
         self.ended += 1
         self.attempts += fit["attempt"]
         self.outcomes += [attempt["outcome"] for attempt in fit["attempts"]]
@@ -202,13 +214,24 @@ def observe(client: Asking, fit: dict[str, Any]) -> Observed:
 
 def outcome(client: Asking, fit_id: str) -> Outcome:
     """Return what a fit that has ended came to."""
-    variants = read(client, "/v1/fits", parent=fit_id, order="asc", limit=1000)["data"]
-    ids = [variant["id"] for variant in variants] or [fit_id]
+    ids = _curves(client, fit_id)
     return Outcome(
         state=read(client, f"/v1/fits/{fit_id}")["state"],
         rows=[read(client, f"/v1/fits/{each}/metrics", limit=PAGE)["data"] for each in ids],
-        digests=[read(client, f"/v1/fits/{each}/checkpoints", order_by="step")["data"][0]["digest"] for each in ids],
+        digests=[_checkpoints(client, each)[0]["digest"] for each in ids],
     )
+
+
+def _curves(client: Asking, fit_id: str) -> list[str]:
+    """Return the variants of a sweep, or else the fit itself."""
+    variants = read(client, "/v1/fits", parent=fit_id, order="asc", limit=1000)["data"]
+    return [variant["id"] for variant in variants] or [fit_id]
+
+
+def _checkpoints(client: Asking, fit_id: str) -> list[dict[str, Any]]:
+    """Return the checkpoints of a fit, the furthest first."""
+    found: list[dict[str, Any]] = read(client, f"/v1/fits/{fit_id}/checkpoints", order_by="step")["data"]
+    return found
 
 
 def undisturbed(client: Asking) -> tuple[dict[str, Outcome], list[dict[str, Any]]]:

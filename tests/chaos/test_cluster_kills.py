@@ -1,6 +1,7 @@
 """Fits and sessions on a whole cluster come to the same bits through any number of kills of all of its parts.
 
-`make chaos CLUSTER=1` runs it; CHAOS_KILLS is the number of kills, CHAOS_SEED repeats a run.
+`make chaos CLUSTER=1` runs it; CHAOS_KILLS is the number of kills, CHAOS_SEED repeats a run, CHAOS_FAULTS names those
+of FAULTS that are wanted, separated by commas.
 """
 
 import os

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from tests.extent import FULL
+from tests.support.orders import NUMBER, connect, receive_number, send_order
 from tests.support.standby import ENVIRONMENT, PREPARE, serve, use_preparation, use_standby
 
 ROOT = Path(__file__).parents[2]
@@ -31,9 +32,6 @@ COMMAND = (sys.executable, "-m", "tests.support.fork_server")
 ORDER_MAX = 1 << 17
 ENDS_MAX = 4
 """Number of descriptors that come with an order at most."""
-
-NUMBER = 8
-"""Bytes of a number, as pids and exit statuses are sent."""
 
 
 class ForkedProcess:
@@ -43,7 +41,7 @@ class ForkedProcess:
         """Read the pid from `reported`, on which the exit status follows in the end."""
         self.returncode: int | None = None
         self._reported = reported
-        self.pid = _number(reported)
+        self.pid = receive_number(reported)
 
     def poll(self) -> int | None:
         """Return the exit status; None while it runs."""
@@ -75,7 +73,7 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
     def _end(self) -> None:
-        self.returncode = _number(self._reported)
+        self.returncode = receive_number(self._reported)
         self._reported.close()
 
 
@@ -94,8 +92,7 @@ class ForkServer:
 
     def __init__(self, name: str) -> None:
         """Connect to it."""
-        self._orders = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self._orders.connect(f"\0{name}")
+        self._orders = connect(name)
 
     def close(self) -> None:
         """Send no orders any more."""
@@ -107,7 +104,7 @@ class ForkServer:
         A `command` is given to the command line in its place.
         """
         (stdout, out), (stderr, err) = os.pipe(), os.pipe()
-        reported = self._order(environment, command, [out, err])
+        reported = send_order(self._orders, environment, command, [out, err])
         os.close(out)
         os.close(err)
         return ForkedServer(reported, os.fdopen(stdout), os.fdopen(stderr))
@@ -117,15 +114,7 @@ class ForkServer:
 
         It has this process's standard error. The `command` is what would follow the module's name on a command line.
         """
-        return ForkedProcess(self._order(environment, command, [1, 2, orders]))
-
-    def _order(self, environment: Mapping[str, str], command: Sequence[str], ends: Sequence[int]) -> socket.socket:
-        """Return the socket on which the process reports."""
-        reported, sender = socket.socketpair()
-        with sender:
-            order = json.dumps({"environment": dict(environment), "command": [*command]})
-            socket.send_fds(self._orders, [order.encode()], [sender.fileno(), *ends])
-        return reported
+        return ForkedProcess(send_order(self._orders, environment, command, [1, 2, orders]))
 
 
 @contextmanager
@@ -143,13 +132,6 @@ def started() -> Iterator[str]:
         )
     with process:
         yield name
-
-
-def _number(reported: socket.socket) -> int:
-    sent = reported.recv(NUMBER, socket.MSG_WAITALL)
-    if len(sent) < NUMBER:
-        raise RuntimeError("the process that servers are forked from has ended")
-    return int.from_bytes(sent, "big", signed=True)
 
 
 def _send(sender: socket.socket, number: int) -> None:

@@ -18,6 +18,7 @@ import httpx
 
 from tests.support.fork_server import ForkedServer, ForkServer
 from tests.support.fork_server import started as fork_server_started
+from tests.support.orders import SHARED
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
@@ -30,9 +31,6 @@ from app.config.settings import Settings
 sys.exit(run(Settings(), lambda url: print(url, flush=True)))
 """
 COMMAND = (sys.executable, "-c", LAUNCH)
-
-SHARED = "TESTS_FORK_SERVER"
-"""Names the process that servers are forked from, where processes share one."""
 
 
 @dataclass
@@ -122,8 +120,9 @@ def fork_server() -> ForkServer:
 
 
 def share_fork_server() -> None:
-    """Have the processes that this one starts have their servers forked from one process."""
-    os.environ[SHARED] = _until_exit(fork_server_started())
+    """Have this process, and those that it starts, have their servers forked from one process."""
+    if SHARED not in os.environ:
+        os.environ[SHARED] = _until_exit(fork_server_started())
 
 
 def _until_exit(context: AbstractContextManager[str]) -> str:

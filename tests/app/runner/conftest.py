@@ -176,7 +176,7 @@ class SupervisorHarness:
             return work.fits.get(fit_id)
 
     def until(self, condition: Callable[[], bool], timeout: float = PATIENCE) -> None:
-        """Wait until `condition` holds, which is looked at after each commit, and often: not all comes with a commit."""
+        """Wait until `condition` holds, which is looked at after each commit, and often: some come without."""
         end = time.monotonic() + timeout
         with self.changed:
             while not self.changed.wait_for(condition, LOOK_SECONDS):
