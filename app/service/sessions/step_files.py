@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -145,12 +146,10 @@ class SavedCheckpoints:
     ) -> CheckpointRecord:
         """Store a checkpoint. One that is on record is of a step that the session has forgotten, as a backup has it."""
         self._space.check()
-        if file is None:
-            raise Gone(f"the checkpoint that step {seq} has saved was not fetched while it was kept; save another one")
         with self._sweeper.paused() as stored:
             blob = self._adopt(file, digest)
             if blob is None:
-                raise Gone(f"the file that step {seq} has saved is gone; save another one")
+                raise Gone(f"the checkpoint that step {seq} has saved was not fetched while it was kept; save another")
             stored.add(blob.digest)
             if digest is not None and blob.digest != digest:
                 detail = f"the file that step {seq} has saved does not hold what was written; save another one"
@@ -178,12 +177,12 @@ class SavedCheckpoints:
                 work.checkpoints.add(checkpoint)
         return checkpoint
 
-    def _adopt(self, file: Path, digest: str | None) -> Blob | None:
+    def _adopt(self, file: Path | None, digest: str | None) -> Blob | None:
         """Make a file a blob; None if it is gone, and no blob either. This can be repeated if the digest is known."""
-        try:
-            return self._blobs.adopt(file)
-        except NotFound:
-            return None if digest is None else self._blobs.find_adopted(digest)
+        if file is not None:
+            with suppress(NotFound):
+                return self._blobs.adopt(file)
+        return None if digest is None else self._blobs.find_adopted(digest)
 
 
 def _read_step(file: Path) -> int:

@@ -1,12 +1,15 @@
 import asyncio
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from app.domain.errors import Conflict, Gone, Invalid, StepRefused
+from app.domain.errors import Conflict, DatabaseUnavailable, Gone, Invalid, StepRefused
 from app.domain.frames import Step, StepAccepted, StepReply
+from app.domain.records import CheckpointRecord
 from app.domain.session import SessionRecord
 from app.service.resources.blobs import Integrity
 from app.service.resources.datasets import Datasets, Ingestion
@@ -119,6 +122,30 @@ def test_a_checkpoint_whose_file_was_not_taken_over_before_is_when_the_step_come
     name = harness.worker_pool.write(session.id, 1)
     harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file=name, replayed=True)
     assert harness.run(session.id, "save").checkpoint is not None
+
+
+def test_a_save_is_kept_though_the_database_was_away_when_its_file_had_become_a_blob(harness: SessionsHarness) -> None:
+    session, failed = harness.create(), list[str]()
+
+    def fail_once(digest: str) -> None:
+        if not failed:
+            failed.append(digest)
+            raise DatabaseUnavailable("the database is away")
+
+    harness.blobs.on_stored(fail_once)
+    name = harness.worker_pool.write(session.id, 1)
+    harness.worker_pool.answer = lambda step: StepReply(step.id, {}, 1, file=name, replayed=True)
+    digest = hashlib.sha256((harness.folders.path(session.id) / name).read_bytes()).hexdigest()
+    body = json.dumps({"digest": digest}).encode()
+
+    def save() -> CheckpointRecord | None:
+        return asyncio.run(harness.sessions.execute(session.id, Step("req_1", "save", {}), body)).checkpoint
+
+    with pytest.raises(DatabaseUnavailable):
+        save()
+    checkpoint = save()
+    assert checkpoint is not None
+    assert [checkpoint.digest] == failed == [digest]
 
 
 def test_a_checkpoint_that_was_deleted_or_whose_file_is_gone_is_not_made_up(harness: SessionsHarness) -> None:
