@@ -36,7 +36,7 @@ class _Worker:
     """A process of this runner. It has exited when its socket has been read to the end and `status` is known.
 
     `memory_kills` is the OOM kill count when it started, `killed` whether this runner killed it; `server_exit` is
-    how the fork server ended, if the process ended with it.
+    how the fork server ended, if the process ended with it; `reported` counts its messages.
     """
 
     handle: Handle
@@ -50,6 +50,12 @@ class _Worker:
     memory_kills: int | None = field(default_factory=memory_kills)
     killed: bool = False
     server_exit: ForkServerExit | None = None
+    reported: int = 0
+
+    def report(self, message: Message) -> Report:
+        """Return a message that was read as the next report."""
+        self.reported += 1
+        return Report(self.handle, message, self.reported)
 
     def interest(self, hold: Collection[Handle]) -> int:
         if self.read_to_end:
@@ -219,7 +225,7 @@ class LocalRunner:
             self._unregister(worker)
             return []
         try:
-            return [Report(worker.handle, message) for message in self._decode(worker, data)]
+            return [worker.report(message) for message in self._decode(worker, data)]
         except BadMessage:
             _logger.exception("%s: malformed message from worker; killing it", worker.handle.owner_id)
             self.kill(worker.handle)

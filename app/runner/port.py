@@ -25,7 +25,7 @@ class Handle:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A message from an attempt's process. `number` counts the messages that can be received again, else it is 0."""
+    """A message from an attempt's process. `number` counts its messages from 1; it is 0 for those of the runner."""
 
     handle: Handle
     message: Message

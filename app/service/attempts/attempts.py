@@ -334,6 +334,12 @@ class Attempts:
                     # The fence: in the same transaction as the writes, so no other attempt can start in between.
                     attempt = work.attempts.guard(claim.fit.id, claim.token)
                     recorder = AttemptRecorder(work, attempt)
+                    if report.received_before is None:
+                        report.received_before = attempt.received
+                    elif attempt.received > report.received_before:
+                        # It was committed by an earlier try, whose answer was lost with the connection.
+                        work.after_commit(partial(self._notify, claim.fit.id))
+                        return ReportResult(recorder.fit, ended=False, losses=0)
                     if claim.fit.sweep is None:
                         discarded = apply_report(recorder, work, claim.policy, report)
                     else:

@@ -61,7 +61,8 @@ class AttemptReport:
         reached: the metric at the rungs that a variant has reached.
         variants: the reports of a sweep's variants, by fit.
         waits_for_storage: whether it was logged that a file cannot be stored now.
-        received: the number of the last message, 0 if messages have none.
+        received: the number of the last message of the process, 0 if it has none.
+        received_before: that of the last report that was stored when this one was first tried, None before.
     """
 
     pid: int | None = None
@@ -82,6 +83,7 @@ class AttemptReport:
     variants: "dict[str, AttemptReport]" = field(default_factory=dict)
     waits_for_storage: bool = False
     received: int = 0
+    received_before: int | None = None
 
     @property
     def digests(self) -> list[str]:

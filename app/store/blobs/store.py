@@ -179,9 +179,9 @@ class BlobStore(ABC):
         return self.adopt(path)
 
     def find_adopted(self, digest: str) -> Blob | None:
-        """Return the blob that a file with this digest has become, None if there is no whole one; observers are told.
+        """Return the blob that a file with this digest has become, None if there is no whole one; observers are called.
 
-        A call of `adopt` that fails when it tells the observers has moved the file: it cannot be repeated.
+        A call of `adopt` that fails in an observer has moved the file: it cannot be repeated.
         """
         for observer in self._before_storing:
             observer(digest)
