@@ -123,7 +123,9 @@ def test_a_process_starts_reports_and_ends(runner: LocalRunner, assign: Assign, 
     handle = runner.start(assign(steps=3))
     assert runner.known() == (handle,)
     exited = listener.await_exit(handle)
-    kinds = [type(news.message) for news in listener.heard if isinstance(news, Report)]
+    reports = [news for news in listener.heard if isinstance(news, Report)]
+    assert [report.number for report in reports] == [*range(1, len(reports) + 1)]
+    kinds = [type(report.message) for report in reports]
     kinds = [kind for kind in kinds if kind is not Heartbeat]  # of a slow machine
     assert kinds[:2] == [Started, Phase]
     assert kinds[-2:] == [CheckpointWritten, Finished]
