@@ -187,7 +187,7 @@ def _keep(reported: int, out: int, err: int, *channel: int) -> None:
         return
     for end in (out, err, *channel):
         os.close(end)
-    with socket.socket(fileno=reported) as sender:
+    with socket.socket(fileno=reported) as sender, suppress(BrokenPipeError):  # who has sent the order may be gone
         _send(sender, server)
         _send(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
     os._exit(0)

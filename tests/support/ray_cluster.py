@@ -43,13 +43,16 @@ _OPTIONS = {
 VERSIONS = "TESTS_VERSIONS"
 """Names what a node says of its versions, or a head of its version of Ray, as JSON, where that is not what it has."""
 
-# The processes that Ray starts for actors fork their workers as those of a server of tests do. Others do not load it.
+# The processes that Ray starts for actors fork their workers as those of a server of tests do, from a process that has
+# loaded the engine, if they reach it: to load it takes them longer than a fit. Others do not load this.
 CUSTOMIZE = f"""
 import os, sys
 if any(word.endswith("default_worker.py") for word in sys.orig_argv) and "{VARIABLE}" in os.environ:
     from pathlib import Path
     from tests.support.gate import use_gate
+    from tests.support.forked_workers import use_shared_fork_server
     use_gate(Path(os.environ["{VARIABLE}"]))
+    use_shared_fork_server()
     if "{VERSIONS}" in os.environ:
         import json
         from app.runner.cluster import connection
