@@ -142,10 +142,11 @@ $(VENV)/kernels.stamp: $(VENV)/run.stamp $(wildcard $(addprefix engine/execution
 	@$(BIN)/python -m engine.execution.native
 	@touch $@
 
-# The extras are added to what is there: a pattern for test.stamp, cluster.stamp and lint.stamp.
+# The extras are added to what is there: a pattern for test.stamp, cluster.stamp and lint.stamp. By the name of what
+# run.stamp has installed, which is not built again.
 $(VENV)/%.stamp: $(VENV)/run.stamp
 	@echo "installing what 'make $*' needs as well"
-	@$(PIP) install -c $(CONSTRAINTS) -e '.[$*]' -e clients/python
+	@$(PIP) install --no-compile -c $(CONSTRAINTS) 'adjoint-server[$*]'
 	@touch $@
 
 $(PEERS)/peers.stamp: Makefile
