@@ -117,10 +117,17 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
 )  # fmt: skip
 WEIGHTS: Mapping[str, int] = MappingProxyType({"worker": 2, "actor": 2})
 """How often each is in a deck, one time if it is not named."""
-CHOSEN = tuple(filter(None, os.environ.get("CHAOS_FAULTS", "").split(","))) or tuple(FAULTS)
+
+
+def chosen() -> list[str]:
+    """Return the names of faults that CHAOS_FAULTS names, separated by commas; of all if it names none."""
+    named = list(filter(None, os.environ.get("CHAOS_FAULTS", "").split(",")))
+    if unknown := set(named) - set(FAULTS):
+        raise ValueError(f"CHAOS_FAULTS: there is no fault {sorted(unknown)}; there are {', '.join(FAULTS)}")
+    return named or list(FAULTS)
 
 
 def deck(chance: random.Random) -> list[str]:
     """Return the names of faults in an order of chance, each as often as it has weight."""
-    names = [name for name in CHOSEN for _ in range(WEIGHTS.get(name, 1))]
+    names = [name for name in chosen() for _ in range(WEIGHTS.get(name, 1))]
     return chance.sample(names, len(names))

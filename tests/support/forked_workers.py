@@ -41,4 +41,4 @@ def use_shared_fork_server() -> None:
     if not FULL and SHARED in os.environ:
         with suppress(OSError):
             parent = ForkServer(os.environ[SHARED])
-            fork_server.subprocess = forking(lambda: parent)  # type: ignore[assignment]
+            fork_server.subprocess = forking(lambda: parent)  # type: ignore[assignment]  # stands in for a module
