@@ -26,18 +26,21 @@ def forking(parent: Callable[[], ForkServer]) -> SimpleNamespace:
     def start(
         command: Sequence[str], *, stdin: int, env: Mapping[str, str], **options: Any
     ) -> ForkedProcess | subprocess.Popen[bytes]:
-        beginning, rest = tuple(command[: len(_COMMAND)]), command[len(_COMMAND) :]
-        if beginning == _COMMAND:
-            return parent().fork_workers(env, rest, stdin)
+        beginning, rest = tuple(command[: len(gate.COMMAND)]), command[len(gate.COMMAND) :]
         if beginning == gate.COMMAND:
             return parent().fork_workers({**env, gate.VARIABLE: rest[0]}, rest[1:], stdin)
+        if beginning == _COMMAND:
+            return parent().fork_workers(env, rest, stdin)
         return subprocess.Popen(command, stdin=stdin, env=env, **options)
 
     return SimpleNamespace(**{**vars(subprocess), "Popen": start})
 
 
 def use_shared_fork_server() -> None:
-    """Do so in this process, if it has been told of one, and reaches it: not from another network namespace."""
+    """Have this process's runners use the fork server that it was told of, if it reaches that.
+
+    From another network namespace it does not; they start what they need then.
+    """
     if not FULL and SHARED in os.environ:
         with suppress(OSError):
             parent = ForkServer(os.environ[SHARED])
