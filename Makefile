@@ -32,6 +32,8 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 # A file's tests share their server: they stay in one process; tests/support/schedule.py says in which order they come.
 # The plugin of schemathesis, which only tests/chaos needs, takes 0.5 s in each process and 0.2 ms for each test.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -p no:schemathesis
+# A test that hangs fails, with what each of its threads does, and ends the run: xdist would run it again.
+LIMITED := -o faulthandler_timeout=480 -o faulthandler_exit_on_timeout=true --max-worker-restart=0
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
@@ -39,15 +41,15 @@ QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/a
 
 # One process more than for those that compute: half of these tests wait for servers, which leaves cores idle.
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
-	$(PYTEST) -n 4 --ignore=tests/cluster
+	$(PYTEST) $(LIMITED) -n 4 --ignore=tests/cluster
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
 test-cluster: $(VENV)/test.stamp ## run the tests of what is large to install: servers beside this one (S3, Ray), data frames
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
-	$(PYTEST) -rs tests/cluster
+	$(PYTEST) $(LIMITED) -rs tests/cluster
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
-	$(PYTEST) -m "not law and not server and not kill and not slow" $(QUICK)
+	$(PYTEST) $(LIMITED) -m "not law and not server and not kill and not slow" $(QUICK)
 
 # What goes through all combinations in `make chaos`, where `make test` has each option in one at least.
 # The folders have it by their helpers, the other files by tests/extent.py.

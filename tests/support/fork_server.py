@@ -189,8 +189,18 @@ def _keep(reported: int, out: int, err: int, *channel: int) -> None:
         os.close(end)
     with socket.socket(fileno=reported) as sender, suppress(BrokenPipeError):  # who has sent the order may be gone
         _send(sender, server)
+        if not channel:  # one that workers are forked from ends when its orders do
+            _end_with(sender, server)
         _send(sender, os.waitstatus_to_exitcode(os.waitpid(server, 0)[1]))
     os._exit(0)
+
+
+def _end_with(sender: socket.socket, server: int) -> None:
+    """Wait until the process has ended; it is killed where who has sent the order ends, as a test that is stopped."""
+    ended = os.pidfd_open(server)
+    if ended not in select.select([ended, sender], [], [])[0]:
+        os.kill(server, signal.SIGKILL)
+    os.close(ended)
 
 
 def _exit(status: int) -> NoReturn:
