@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,22 +52,40 @@ class Tab:
         assert not found, json.dumps(found, indent=1)
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Start Chromium once for all tests, with one context: a page in a new one takes twice as long to show."""
+_running = ExitStack()
+
+
+@pytest.fixture
+def browser() -> Any:
+    """Return Chromium, started once for all tests."""
+    return _start_browser()
+
+
+@cache
+def _start_browser() -> Any:
+    """Start it with one context: a page in a new one takes twice as long to show."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[test]'")
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
         pytest.skip("needs Chromium: apt-get install chromium-headless-shell")
-    with playwright.sync_playwright() as driver:
-        # The sandbox of Chromium does not start for root, and the pages are our own. All tabs share a process.
-        options = ["--no-sandbox", "--disable-gpu", "--renderer-process-limit=1", "--disable-site-isolation-trials"]
-        started = driver.chromium.launch(executable_path=path, args=options)
-        context = started.new_context(viewport={"width": 1280, "height": 800})
-        context.set_default_timeout(PATIENCE * 1000)
-        context.new_page()  # keeps that process
-        yield context
-        started.close()
+    driver = _running.enter_context(playwright.sync_playwright())
+    # The sandbox of Chromium does not start for root, and the pages are our own. All tabs share a process.
+    options = ["--no-sandbox", "--disable-gpu", "--renderer-process-limit=1", "--disable-site-isolation-trials"]
+    started = driver.chromium.launch(executable_path=path, args=options)
+    _running.callback(started.close)
+    context = started.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE * 1000)
+    context.new_page()  # keeps that process
+    return context
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
+    """End it after the last test of the page: while Playwright's event loop runs no other can in this thread."""
+    yield
+    if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+        _start_browser.cache_clear()
+        _running.close()
 
 
 @contextmanager
