@@ -39,7 +39,7 @@ COUNTS: Mapping[str, Counts] = {
         races=12,
         uploads_cut=6,
         schedules=60,
-        cluster_schedules=120,
+        cluster_schedules=50,
         footprints=8,
     ),
     "full": Counts(

@@ -1,11 +1,14 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.domain.errors import Conflict, DatabaseBusy, StorageFull
+from app.domain.errors import Conflict, DatabaseBusy, StorageFull, Superseded
 from app.domain.fit import FitState
 from app.domain.messages import Died, Failed, Finished, Log
-from app.service.attempts.progress import AttemptReport
+from app.service.attempts.attempts import Attempts, find_none
+from app.service.attempts.progress import AttemptReport, Claim
+from app.store.unit_of_work import UnitOfWork
 from tests.support.attempts_harness import AttemptsHarness, rows
 
 
@@ -59,6 +62,37 @@ def test_a_superseded_attempt_can_change_nothing(harness: AttemptsHarness, verdi
     with pytest.raises(Conflict, match="no longer worked on"):
         harness.attempts.record(claim, AttemptReport(metric_rows=rows(1), verdict=verdict))
     assert harness.fit() == before
+
+
+class LostLeadership:
+    """That of a server which does not know yet that another one runs the fits."""
+
+    epoch = 1
+
+    def guard(self, _work: UnitOfWork) -> None:
+        raise Superseded("another server runs the fits")
+
+
+WRITES: dict[str, Callable[[Attempts, Claim], object]] = {
+    "claim": lambda attempts, _: attempts.claim(),
+    "record": lambda attempts, claim: attempts.record(claim, AttemptReport(verdict=Finished("succeeded"))),
+    "end_lost": lambda attempts, _: attempts.end_lost(find_none),
+    "fail_overdue": lambda attempts, _: attempts.fail_overdue(),
+}
+"""All that writes for processes."""
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_a_server_that_has_lost_the_leadership_writes_nothing_for_processes(
+    harness: AttemptsHarness, monkeypatch: pytest.MonkeyPatch, write: Callable[[Attempts, Claim], object]
+) -> None:
+    claim = harness.begin()
+    harness.submit("fit_2")
+    before = harness.fit(), harness.fit("fit_2"), harness.events("state")
+    monkeypatch.setattr(harness.attempts, "_leadership", LostLeadership())
+    with pytest.raises(Superseded):
+        write(harness.attempts, claim)
+    assert (harness.fit(), harness.fit("fit_2"), harness.events("state")) == before
 
 
 def test_the_files_of_a_superseded_attempt_are_deleted(harness: AttemptsHarness) -> None:
