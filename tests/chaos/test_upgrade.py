@@ -5,11 +5,15 @@ waiting when the server and its processes were killed; `read.json` is what a cli
 """
 
 import json
+import sqlite3
 import tarfile
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from app.store.database import FILE_NAME
 from tests.chaos import invariants
 from tests.chaos.conftest import MakeDriver
 
@@ -21,6 +25,7 @@ def test_a_half_done_fit_of_an_earlier_release_goes_on(archive: Path, make_drive
     driver = make_driver()
     with tarfile.open(archive) as packed:
         packed.extractall(driver.data_dir.parent, filter="data")
+    renew_keys(driver.data_dir / FILE_NAME)
     told_then = json.loads((driver.data_dir.parent / "read.json").read_text())
     driver.read, driver.wanted = told_then["rows"], told_then["requests"]
     for key, fit_id in told_then["fits"].items():
@@ -32,6 +37,12 @@ def test_a_half_done_fit_of_an_earlier_release_goes_on(archive: Path, make_drive
     assert reported["half"].outcomes == ["lost", "succeeded"]
     steps = {key: request["steps"] for key, request in told_then["requests"].items()}
     assert {key: len(each.rows) for key, each in reported.items()} == steps
+
+
+def renew_keys(database: Path) -> None:
+    """Have idempotency keys count from now on: a server forgets them after a week, and the archive is older."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE idempotency_keys SET created_at = ?", (time.time_ns() // 1000,))
 
 
 def test_there_is_an_earlier_release_to_come_from() -> None:
