@@ -23,8 +23,9 @@ pytestmark = pytest.mark.skipif(bool(ray_cluster.MISSING), reason=ray_cluster.MI
 STEPS = 400
 REQUEST: dict[str, Any] = {
     **FIT, "steps": STEPS, "seed": 7, "record": {"every_steps": 4},
-    # A node keeps 32 checkpoints for a server that is away: the best ones would be more where the disk is fast.
-    "checkpoint": {"every_steps": 50, "keep_last": 2, "keep_best": False},
+    # A node keeps 32 checkpoints for a server that is away: where the disk is fast, the best ones would be more, and
+    # so would those of epochs.
+    "checkpoint": {"every_steps": 50, "every_epochs": None, "keep_last": 2, "keep_best": False},
 }  # fmt: skip
 HELD = 230
 SLOW = 0.5
