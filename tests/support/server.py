@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 
@@ -100,8 +100,20 @@ def serving(
                 process.kill()
                 process.wait()
         reader.join(PATIENCE)
+        if reader.is_alive():  # to close what it reads would wait for it
+            raise RuntimeError(f"a server has ended, but {_holders(stderr)} may still write its log")
         process.stdout.close()
         process.stderr.close()
+
+
+def _holders(pipe: TextIO) -> list[str]:
+    """Return the command lines of other processes that have an end of a pipe."""
+    target, found = f"pipe:[{os.fstat(pipe.fileno()).st_ino}]", []
+    for end in Path("/proc").glob("[0-9]*/fd/*"):
+        with suppress(OSError):  # it has ended meanwhile
+            if str(end.readlink()) == target and end.parts[2] != str(os.getpid()):
+                found.append((end.parents[1] / "cmdline").read_text().replace("\0", " "))
+    return found
 
 
 def run_command(arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str, str]:
