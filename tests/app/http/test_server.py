@@ -20,6 +20,7 @@ from app.domain.errors import DataDirectoryInUse
 from app.http.http_protocol import Connection, ConnectionLimits
 from app.http.server import bound_socket, url_of
 from app.main.application import run
+from tests.security.wire import until_open
 from tests.support.gate import slowed
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 from tests.support.server import StartServer
@@ -52,19 +53,20 @@ def test_a_signal_ends_the_server_whatever_is_open(start_slow: StartServer) -> N
     began = threading.Event()
 
     def follow() -> None:
-        with httpx.stream("GET", f"{server.url}/v1/fits/{fit_id}/events", timeout=30) as response:
+        with httpx.stream("GET", f"{server.url}/v1/fits/{fit_id}/events", timeout=PATIENCE) as response:
             for _ in response.iter_lines():
                 began.set()
         ended.set()
 
+    def wait() -> None:
+        polled.append(httpx.get(f"{server.url}/v1/fits/{fit_id}", params={"wait": LONGEST_WAIT}, timeout=PATIENCE))
+
     polled: list[httpx.Response] = []
-    waiting = {"wait": 60}
-    poll = threading.Thread(target=lambda: polled.append(httpx.get(f"{server.url}/v1/fits/{fit_id}", params=waiting)))
+    poll = threading.Thread(target=wait)
     threading.Thread(target=follow, daemon=True).start()
     poll.start()
     assert began.wait(PATIENCE)
-    while "adjoint_http_requests_open 3.0" not in server.http.get("/metrics").text:  # stream, poll and this one
-        time.sleep(0.01)
+    until_open(server.http, 3)  # stream, poll and the one that asks
     assert server.stop(signal.SIGTERM) == 0
     assert ended.wait(PATIENCE)
     poll.join()
@@ -92,7 +94,9 @@ def test_a_server_that_drains_answers_and_takes_no_new_work(start_slow: StartSer
     (worker,) = server.http.get("/v1/system").json()["workers"]
     os.kill(worker["pid"], signal.SIGSTOP)  # it will have to be killed, which takes the server a while
     server.process.send_signal(signal.SIGTERM)
+    end = time.monotonic() + PATIENCE
     while server.http.get("/readyz").status_code == 200:
+        assert time.monotonic() < end, "the server does not stop"
         time.sleep(0.01)
     refused = httpx.post(f"{server.url}/v1/fits", json=ENDLESS)
     assert (refused.status_code, refused.json()["code"]) == (503, "draining")
