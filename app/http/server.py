@@ -5,6 +5,7 @@ import logging
 import resource
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -65,14 +66,16 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             await self._tick_until(loop.create_task(over.wait()))
         self._wake = lambda: None
-        # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock.
-        await self._tick_until(loop.create_task(asyncio.to_thread(self._drain)))
+        # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock; and in a thread
+        # of its own, since those of the loop may all wait for a database that is away, which draining ends.
+        with ThreadPoolExecutor(1, "drain") as executor:
+            await self._tick_until(loop.run_in_executor(executor, self._drain))
 
-    async def _tick_until(self, task: asyncio.Task[Any]) -> None:
-        """Keep the date of answers up to date while the task runs."""
-        while not task.done():
+    async def _tick_until(self, future: asyncio.Future[Any]) -> None:
+        """Keep the date of answers up to date until the future is done."""
+        while not future.done():
             await self.on_tick(0)
-            await asyncio.wait([task], timeout=TICK_SECONDS)
+            await asyncio.wait([future], timeout=TICK_SECONDS)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End connections and the application; unlike uvicorn's, this waits no longer than there are connections."""

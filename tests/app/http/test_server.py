@@ -18,7 +18,7 @@ import uvicorn
 from app.config.settings import Settings
 from app.domain.errors import DataDirectoryInUse
 from app.http.http_protocol import Connection, ConnectionLimits
-from app.http.server import bound_socket, url_of
+from app.http.server import Server, bound_socket, url_of
 from app.main.application import run
 from tests.security.wire import until_open
 from tests.support.gate import slowed
@@ -31,6 +31,9 @@ ENDLESS: dict[str, Any] = {
     "steps": 100_000_000,
     "record": {"every_steps": 1},
 }
+
+THREADS_MAX = 32
+"""Threads that an event loop has for what blocks, on any machine."""
 
 
 def submitted(http: httpx.Client) -> str:
@@ -144,6 +147,30 @@ def test_http_that_is_none_is_refused(server: Any) -> None:
             assert not answer.startswith(b"HTTP/1.1 200"), request[:60]
             assert b"application/problem+json" in answer
     assert server.http.get("/healthz").status_code == 200
+
+
+def test_a_server_drains_though_all_threads_of_its_event_loop_wait() -> None:
+    drained = threading.Event()
+
+    async def refuse(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise NotImplementedError
+
+    async def serve() -> None:
+        ready = asyncio.Event()
+        server = Server(uvicorn.Config(refuse, lifespan="off", log_config=None), ready.set, drained.set)
+        serving = asyncio.create_task(server._serve([listener]))
+        await ready.wait()
+        for _ in range(THREADS_MAX):
+            asyncio.get_running_loop().run_in_executor(None, drained.wait)
+        server.should_exit = True
+        try:
+            await asyncio.wait_for(asyncio.shield(serving), PATIENCE)
+            assert drained.is_set()
+        finally:
+            drained.set()
+
+    with bound_socket("127.0.0.1", 0) as listener:
+        asyncio.run(serve())
 
 
 def test_a_client_that_sends_nothing_is_not_waited_for() -> None:
