@@ -67,7 +67,7 @@ class Server(uvicorn.Server):
             await self._tick_until(loop.create_task(over.wait()))
         self._wake = lambda: None
         # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock; and in a thread
-        # of its own, since those of the loop may all wait for a database that is away, which draining ends.
+        # of its own, since those of the loop may all wait for a database that is unavailable, which draining ends.
         with ThreadPoolExecutor(1, "drain") as executor:
             await self._tick_until(loop.run_in_executor(executor, self._drain))
 
