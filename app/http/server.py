@@ -66,8 +66,8 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             await self._tick_until(loop.create_task(over.wait()))
         self._wake = lambda: None
-        # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock; and in a thread
-        # of its own, since those of the loop may all wait for a database that is unavailable, which draining ends.
+        # Here rather than in `handle_exit`, which runs within a signal handler and must take no lock. In a thread of
+        # its own: those of the event loop may all be blocked by a database that does not respond, until this ends that.
         with ThreadPoolExecutor(1, "drain") as executor:
             await self._tick_until(loop.run_in_executor(executor, self._drain))
 

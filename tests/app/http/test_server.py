@@ -33,7 +33,7 @@ ENDLESS: dict[str, Any] = {
 }
 
 THREADS_MAX = 32
-"""Threads that an event loop has for what blocks, on any machine."""
+"""Maximum number of threads in the default executor of an event loop."""
 
 
 def submitted(http: httpx.Client) -> str:
@@ -149,7 +149,7 @@ def test_http_that_is_none_is_refused(server: Any) -> None:
     assert server.http.get("/healthz").status_code == 200
 
 
-def test_a_server_drains_though_all_threads_of_its_event_loop_wait() -> None:
+def test_a_server_drains_while_all_threads_of_its_event_loop_are_blocked() -> None:
     drained = threading.Event()
 
     async def refuse(_scope: Any, _receive: Any, _send: Any) -> None:
