@@ -32,7 +32,7 @@ serve: $(VENV)/run.stamp ## run the server until Ctrl-C; ADJOINT_PORT and the li
 # A file's tests share their server: they stay in one process; tests/support/schedule.py says in which order they come.
 # The plugin of schemathesis, which only tests/chaos needs, takes 0.5 s in each process and 0.2 ms for each test.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -p no:schemathesis
-# A test that hangs fails, with what each of its threads does, and ends the run: xdist would run it again.
+# A test that hangs fails with the stacks of its threads, and ends the run: xdist would run it again in another process.
 LIMITED := -o faulthandler_timeout=480 -o faulthandler_exit_on_timeout=true --max-worker-restart=0
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=

@@ -63,7 +63,7 @@ def browser() -> Any:
 
 @cache
 def _start_browser() -> Any:
-    """Start it with one context: a page in a new one takes twice as long to show."""
+    """Start Chromium with one context: a page in a new one takes twice as long to show."""
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install '.[test]'")
     path = next(filter(None, map(shutil.which, CHROMIUM)), None)
     if path is None:
@@ -81,7 +81,7 @@ def _start_browser() -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Iterator[None]:
-    """End it after the last test of the page: while Playwright's event loop runs no other can in this thread."""
+    """Close Chromium after the last test of this folder: no other event loop can run in this thread before."""
     yield
     if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
         _start_browser.cache_clear()

@@ -196,7 +196,7 @@ def _keep(reported: int, out: int, err: int, *channel: int) -> None:
 
 
 def _end_with(sender: socket.socket, server: int) -> None:
-    """Wait until the process has ended; it is killed where who has sent the order ends, as a test that is stopped."""
+    """Wait until the process has exited; kill it if the sender of its order exits first, as when a test is stopped."""
     ended = os.pidfd_open(server)
     if ended not in select.select([ended, sender], [], [])[0]:
         os.kill(server, signal.SIGKILL)

@@ -100,17 +100,17 @@ def serving(
                 process.kill()
                 process.wait()
         reader.join(PATIENCE)
-        if reader.is_alive():  # to close what it reads would wait for it
-            raise RuntimeError(f"a server has ended, but {_holders(stderr)} may still write its log")
+        if reader.is_alive():  # closing the pipe would wait for it
+            raise RuntimeError(f"a server has exited, but its standard error is open in {_holders(stderr)}")
         process.stdout.close()
         process.stderr.close()
 
 
 def _holders(pipe: TextIO) -> list[str]:
-    """Return the command lines of other processes that have an end of a pipe."""
+    """Return the command lines of other processes that have the pipe open."""
     target, found = f"pipe:[{os.fstat(pipe.fileno()).st_ino}]", []
     for end in Path("/proc").glob("[0-9]*/fd/*"):
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the process has exited, or closed it
             if str(end.readlink()) == target and end.parts[2] != str(os.getpid()):
                 found.append((end.parents[1] / "cmdline").read_text().replace("\0", " "))
     return found

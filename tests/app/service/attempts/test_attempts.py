@@ -65,7 +65,7 @@ def test_a_superseded_attempt_can_change_nothing(harness: AttemptsHarness, verdi
 
 
 class LostLeadership:
-    """That of a server which does not know yet that another one runs the fits."""
+    """The leadership of a server that another one has replaced without its knowledge."""
 
     epoch = 1
 
@@ -79,11 +79,11 @@ WRITES: dict[str, Callable[[Attempts, Claim], object]] = {
     "end_lost": lambda attempts, _: attempts.end_lost(find_none),
     "fail_overdue": lambda attempts, _: attempts.fail_overdue(),
 }
-"""All that writes for processes."""
+"""The operations that need the leadership."""
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_a_server_that_has_lost_the_leadership_writes_nothing_for_processes(
+def test_no_operation_writes_without_the_leadership(
     harness: AttemptsHarness, monkeypatch: pytest.MonkeyPatch, write: Callable[[Attempts, Claim], object]
 ) -> None:
     claim = harness.begin()
