@@ -77,14 +77,17 @@ def prepare(items: list[pytest.Item]) -> None:
     so that no process is without work for long.
     """
     served = set()
-    on_postgres = _files_on_postgres(item.nodeid for item in items)
+    nodeids = [item.nodeid for item in items]
+    on_postgres = _files_on_postgres(nodeids)
+    files = {nodeid.partition("::")[0] for nodeid in nodeids}
+    together = {ROOT / file for file in files if _group(file, on_postgres)}
     for item in items:
         if kind := kind_of(item.path):
             item.add_marker(kind)
         if not SERVERS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("server")
             served.add(item.path)
-    places = _places(Counter(item.path for item in items), served, {ROOT / path for path in on_postgres})
+    places = _places(Counter(item.path for item in items), served, together)
     items.sort(key=lambda item: places[item.path])
 
 
@@ -97,18 +100,25 @@ def _files_on_postgres(nodeids: Iterable[str]) -> frozenset[str]:
     )
 
 
-def _places(counts: Counter[Path], served: set[Path], on_postgres: set[Path]) -> dict[Path, float]:
+def _group(file: str, on_postgres: frozenset[str]) -> str | None:
+    """Return the name of the files that one process runs together with this one, if there are any."""
+    if file in on_postgres:
+        return "PostgreSQL"
+    return next((name for name, files in SHARING.items() if files.match(file)), None)
+
+
+def _places(counts: Counter[Path], served: set[Path], together: set[Path]) -> dict[Path, float]:
     """Return numbers by which files are sorted, from how many tests each has and which of them ask a server.
 
     Those that wait and those that compute, of the engine the larger ones first, are spread over 0 to 1. Those that one
-    process runs on PostgreSQL come before: together they take longest.
+    process runs come before, on PostgreSQL and the like: together they take longest.
     """
     waiting: list[Path] = []
     computing: list[Path] = []
     places = {}
 
     def rank(path: Path) -> tuple[bool, int]:
-        return path not in on_postgres, -counts[path] if _is_in(path, ENGINE) else 0
+        return path not in together, -counts[path] if _is_in(path, ENGINE) else 0
 
     for path in sorted(counts, key=rank):
         if _is_in(path, ENGINE) and counts[path] > PART and kind_of(path):
@@ -144,11 +154,8 @@ class Schedule(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         path: str = super()._split_scope(nodeid)
-        if path in self._on_postgres:
-            return "PostgreSQL"
-        for shared, files in SHARING.items():
-            if files.match(path):
-                return shared
+        if group := _group(path, self._on_postgres):
+            return group
         if not path.startswith(ENGINE) or self.collection is None:
             return path
         count = self._counts[path]

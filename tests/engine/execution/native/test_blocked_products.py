@@ -1,4 +1,4 @@
-"""Products by blocks: any extents, strides and transposition, against extended precision, and within their memory."""
+"""Products by blocks: any extents, strides and transposition, against wider types, and within their memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
+
+WIDER = {np.float32: np.float64, np.float64: np.longdouble}
+"""In which products of each type are as good as exact."""
 
 pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with AVX-512 multiply by these blocks")
 
@@ -54,7 +57,7 @@ def test_products_of_any_extents_are_right(ta: bool, dtype: Any, run_both: RunBo
         b, c = part(draw, k, n, dtype), part(draw, m, n, dtype)
         multiplied(a, b, c, run_both, transpose_a=ta)
         # Of each sum: the rounding of at most DEPTH products in a row, and of the sums of these.
-        left, right = (x.astype(np.longdouble) for x in (a.T if ta else a, b))
+        left, right = (x.astype(WIDER[dtype]) for x in (a.T if ta else a, b))
         bound = (DEPTH + 2 * k / DEPTH + 1) * np.finfo(dtype).eps * (abs(left) @ abs(right))
         assert (abs(c - left @ right) <= bound).all(), (m, n, k)
         c[...] = np.nan
