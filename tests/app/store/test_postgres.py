@@ -192,22 +192,26 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(shared: Store, a_fit: AFit, 
             connection.exec_driver_sql(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
             connection.execute(text("SELECT pg_reload_conf()"))
 
-    def add() -> None:
+    def add(number: int) -> None:
         with shared.begin() as work:
-            work.fits.add(a_fit())
+            work.fits.add(a_fit(f"fit_{number}"))
 
     wait_for_standby("none")
     try:
         with ThreadPoolExecutor(1) as pool:
-            added = pool.submit(add)
+            number = 1
+            added = pool.submit(add, number)
             while not terminate_others(admin, "wait_event = 'SyncRep'"):
-                assert not added.done()
+                if added.done():  # before the setting was read
+                    added.result()
+                    number += 1
+                    added = pool.submit(add, number)
             wait_for_standby("")
             added.result(PATIENCE)
     finally:
         wait_for_standby("")
     with shared.read() as work:
-        assert work.fits.get("fit_1").id == "fit_1"
+        assert work.fits.get(f"fit_{number}").id == f"fit_{number}"
 
 
 def test_a_commit_that_a_crash_cuts_off_is_not_taken_for_that_of_another_transaction(
