@@ -39,14 +39,17 @@ export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
 QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
+# Tests of what is large to install, or has to be installed for them.
+LARGE := tests/cluster tests/page tests/installed
+
 # One process more than for those that compute: half of these tests wait for servers, which leaves cores idle.
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
-	$(PYTEST) $(LIMITED) -n 4 --ignore=tests/cluster --ignore=tests/page
+	$(PYTEST) $(LIMITED) -n 4 $(addprefix --ignore=,$(LARGE))
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
-test-cluster: $(VENV)/test.stamp ## run the tests of what is large to install: servers beside this one (S3, Ray), data frames, a browser
+test-cluster: $(VENV)/test.stamp ## run the tests of what is installed for them: servers beside this one (S3, Ray), data frames, a browser, our own wheels
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
-	$(PYTEST) $(LIMITED) -rs tests/cluster tests/page
+	$(PYTEST) $(LIMITED) -rs $(LARGE)
 
 check: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run the quick tests, in less than a minute
 	$(PYTEST) $(LIMITED) -m "not law and not server and not kill and not slow" $(QUICK)

@@ -37,7 +37,7 @@ ON_BOTH = frozenset(
 """Modules of the store and of its use cases whose tests show what differs between SQLite and PostgreSQL."""
 
 SHARING = {
-    "installed": re.compile(r"tests/deploy/test_(wheels|installed)\.py"),
+    "installed": re.compile(r"tests/installed/"),
     "page": re.compile(r"tests/page/"),
     "PostgreSQL": re.compile(r"tests/app/(?:test_postgres|cli/test_migrate|store/test_(?:postgres|election))\.py"),
     "Ray": re.compile(r"tests/cluster/ray/test_(fits|sessions|start)\.py"),

@@ -106,7 +106,7 @@ class Listener:
         end = time.monotonic() + PATIENCE
         while not condition():
             left = end - time.monotonic()
-            assert left > 0, "it was not heard in time"
+            assert left > 0, f"it was not heard in time; known are {self._runner.known()}"
             self.heard += self._runner.receive(left)
 
 

@@ -92,18 +92,19 @@ def test_claimers_beside_one_another_claim_each_fit_once(shared: Store, a_fit: A
         for number in range(count):
             work.fits.add(a_fit(f"fit_{number:02}", share=f"team {number % 3}"))
 
-    def claim_all(_: int) -> list[str]:
-        claimed = []
-        for _ in range(count):
+    claimed: list[str] = []
+
+    def claim_all(_: int) -> None:
+        while len(claimed) < count:
             with shared.begin() as work:
                 fit = work.queue.claim()
                 if fit is not None:
                     work.attempts.start(fit.id, fit.attempt, f"token of {fit.id}")
-                    claimed.append(fit.id)
-        return claimed
+            if fit is not None:
+                claimed.append(fit.id)
 
     with ThreadPoolExecutor(THREADS) as pool:
-        claimed = [fit_id for batch in pool.map(claim_all, range(THREADS)) for fit_id in batch]
+        [*pool.map(claim_all, range(THREADS))]
     assert sorted(claimed) == [f"fit_{number:02}" for number in range(count)]
 
 

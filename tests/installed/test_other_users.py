@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import engine
-from tests.deploy.conftest import Installation
 from tests.deploy.exercise import FITS, begin, go_on
 from tests.extent import FULL
+from tests.installed.conftest import Installation
 from tests.support.server import LAUNCH, serving
 
 USER = 10001

@@ -12,7 +12,7 @@ import pytest
 
 from app.cli.demo import dataset_path, graph_path
 from app.cli.demo.examples import EXAMPLES
-from tests.deploy.conftest import Installation
+from tests.installed.conftest import Installation
 
 ROOT = Path(__file__).parents[2]
 READY = "Adjoint listening on "
