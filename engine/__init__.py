@@ -72,6 +72,7 @@ from engine.core.modes import (
     set_grad_enabled,
     training_mode,
 )
+from engine.core.registry import prepare_ops
 from engine.core.value import Value
 from engine.data.checkpoint import Checkpoint, read_tensors, state_digest, write_tensors
 from engine.data.class_encoding import (
@@ -341,6 +342,7 @@ __all__ = [
     "plan_text",
     "predict_in_chunks",
     "prediction_inputs",
+    "prepare_ops",
     "preprocessing_of_checkpoint",
     "probability_cross_entropy_loss",
     "profile_step",

@@ -76,8 +76,12 @@ class WarmUp:
         """Whether there is nothing to do."""
 
     def start(self) -> None:
-        """Load the common kernels, train once, and load what workers report; the compiler has to be loaded."""
-        self._steps, self._room, self.is_idle = chain(engine.load_kernels(), _train_once()), LOADED_MAX, False
+        """Load the common kernels, train once, prepare the ops, and load what workers report.
+
+        The compiler has to be loaded.
+        """
+        self._steps = chain(engine.load_kernels(), _train_once(), engine.prepare_ops())
+        self._room, self.is_idle = LOADED_MAX, False
 
     def receive(self) -> None:
         """Read the report of a worker."""

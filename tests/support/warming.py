@@ -14,6 +14,8 @@ def load_kernels() -> None:
 
 
 def train_once() -> None:
-    """Train a small network: what the engine derives from its declarations at their first use is derived then."""
+    """Train a small network, and prepare ops: what the engine derives from its declarations is derived then."""
     warm_up.train_once()
+    for _ in engine.prepare_ops():
+        pass
     assert len([*Path("/proc/self/task").iterdir()]) == 1, "a process that is to be forked must have one thread"

@@ -8,6 +8,9 @@ import pytest
 import engine
 from app.worker import warm_up
 from app.worker.warm_up import DATAGRAM_BYTES, KernelReporter, WarmUp
+from engine.core.registry import OPS, Op
+from engine.core.shape_rules import same
+from engine.core.value import Array
 from engine.execution.native.code_folder import kept_code
 from engine.execution.native.kernel import KERNELS, Kernel
 
@@ -63,6 +66,17 @@ def test_reported_kernels_are_loaded_up_to_a_limit(warming: WarmUp, monkeypatch:
         warming.receive()
         finish(warming)
     assert engine.loaded_kernels() & {*names} == {*names[:2]}
+
+
+def test_an_op_is_prepared_when_the_fork_server_is_warm(warming: WarmUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fresh(x: Array, *, factor: float = 2.0) -> Array:
+        return factor * x
+
+    op = Op(fresh, shape_rule=same)
+    monkeypatch.setitem(OPS, "fresh", op)
+    warming.start()
+    finish(warming)
+    assert {"_defaults", "_most_plain", "required_inputs"} <= vars(op).keys()
 
 
 def test_an_error_ends_the_warming_up(warming: WarmUp, monkeypatch: pytest.MonkeyPatch) -> None:
