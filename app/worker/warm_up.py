@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.system.huge_pages import collapse_heap
 
 DATAGRAM_BYTES = 1 << 16
 
@@ -78,9 +79,9 @@ class WarmUp:
     def start(self) -> None:
         """Load the common kernels, train once, prepare the ops, and load what workers report.
 
-        The compiler has to be loaded.
+        The compiler has to be loaded. What is in memory by then moves to huge pages, for all forks.
         """
-        self._steps = chain(engine.load_kernels(), _train_once(), engine.prepare_ops())
+        self._steps = chain(engine.load_kernels(), _train_once(), engine.prepare_ops(), collapse_heap())
         self._room, self.is_idle = LOADED_MAX, False
 
     def receive(self) -> None:

@@ -224,6 +224,7 @@ def main(descriptor: int) -> NoReturn:
         from app.__main__ import main as run_command
         from app.config.settings import Settings
         from app.main.application import ROUTERS, run
+        from app.system.huge_pages import collapse_heap
         from tests.support.gate import VARIABLE, hold_workers, use_gate
         from tests.support.readers import Readers, use_readers
         from tests.support.warming import load_kernels, train_once
@@ -236,6 +237,9 @@ def main(descriptor: int) -> NoReturn:
         train_once()
     gc.collect()
     gc.freeze()
+    if not FULL:
+        for _ in collapse_heap():
+            pass
     command, channel = _obey(orders)
     gate, name = os.environ.get(VARIABLE), os.environ.get(PREPARE)
     hold = partial(hold_workers, Path(gate)) if gate else lambda: None
