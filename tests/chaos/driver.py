@@ -191,9 +191,10 @@ class Driver:
 
     def kill_server(self, server: ServerProcess | None = None) -> None:
         """Kill a server, by default the one that runs the fits; its workers must end by themselves, soon."""
-        pid = (server or self.server).process.pid
-        with processes.all_end(processes.family(pid)):
-            processes.kill([pid])
+        process = (server or self.server).process
+        with processes.all_end(processes.family(process.pid)):
+            processes.kill([process.pid])
+        process.wait(PATIENCE)  # its exit status comes a little later
         self._forget_ended()
 
     def kill_everything(self, chance: random.Random) -> None:
