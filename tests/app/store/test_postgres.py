@@ -1,6 +1,7 @@
 """What only PostgreSQL has: units of work beside one another, lost connections, notifications, settings."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +96,8 @@ def test_claimers_beside_one_another_claim_each_fit_once(shared: Store, a_fit: A
     claimed: list[str] = []
 
     def claim_all(_: int) -> None:
-        while len(claimed) < count:
+        end = time.monotonic() + PATIENCE
+        while len(claimed) < count and time.monotonic() < end:
             with shared.begin() as work:
                 fit = work.queue.claim()
                 if fit is not None:
@@ -202,7 +204,9 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(shared: Store, a_fit: AFit, 
         with ThreadPoolExecutor(1) as pool:
             number = 1
             added = pool.submit(add, number)
+            end = time.monotonic() + PATIENCE
             while not terminate_others(admin, "wait_event = 'SyncRep'"):
+                assert time.monotonic() < end, "no commit waits for the standby"
                 if added.done():  # before the setting was read
                     added.result()
                     number += 1
