@@ -90,15 +90,17 @@ docs: $(VENV)/docs.stamp ## write the reference of docs/ from the code, build do
 screenshots: $(VENV)/test.stamp $(VENV)/kernels.stamp ## take the pictures of the page in docs/images; needs Chromium
 	$(BIN)/python -m tools.screenshots
 
-lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files and the committed contract
+lint: $(VENV)/lint.stamp ## check style, types, layers, deployment files, and that what is generated is up to date
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml deploy/compose.proxy.yml deploy/compose.cluster.yml
 	$(BIN)/python deploy/kubernetes/check.py
 	$(BIN)/hadolint deploy/Dockerfile
 	$(BIN)/python clients/generate.py --check
+	$(BIN)/python -m tools.docs --check
 
 client: $(VENV)/lint.stamp ## write clients/openapi.json and the Python client anew from the server's code
 	$(BIN)/python clients/generate.py
