@@ -16,6 +16,7 @@ import pytest
 from app.store.migrations import HEAD
 from tests.extent import FULL
 from tests.support import backends, postgres
+from tests.support.gate import slowed
 from tests.support.patience import PATIENCE
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.server import ServerProcess, run_command, serving
@@ -24,16 +25,16 @@ pytestmark = [pytest.mark.kill, pytest.mark.skipif(not postgres.AVAILABLE, reaso
 
 RESTARTS = 20 if FULL else 2
 FITS = 3 if FULL else 2
-ROWS = 6000 if FULL else 1500
+ROWS = 10_000 if FULL else 800
 POLL_SECONDS = 0.05
 UNIFORM = {"kind": "uniform", "low": -0.1, "high": 0.1}
 REQUEST: dict[str, Any] = {
     "graph": {
         "inputs": {"x": ["batch", 8]},
         "parameters": {
-            "a": {"shape": [8, 192], "init": UNIFORM},
-            "b": {"shape": [192, 192], "init": UNIFORM},
-            "c": {"shape": [192], "init": UNIFORM},
+            "a": {"shape": [8, 16], "init": UNIFORM},
+            "b": {"shape": [16, 16], "init": UNIFORM},
+            "c": {"shape": [16], "init": UNIFORM},
         },
         "program": "h = tanh(tanh(x @ a) @ b)\nloss = mean((h @ c - 1.0) ** 2)",
     },
@@ -85,7 +86,10 @@ def test_fits_go_on_over_restarts_of_the_database_with_the_same_bits(
 ) -> None:
     undisturbed = http.post("/v1/fits", json=REQUEST).raise_for_status().json()["id"]
     url = database.create_database()
-    with serving(tmp_path / "data", database_url=url, workers=2) as server:
+    with (
+        slowed(tmp_path) as environment,
+        serving(tmp_path / "data", database_url=url, workers=2, environment=environment) as server,
+    ):
         keys = [{"Idempotency-Key": f"fit-{number}"} for number in range(FITS)]
         with ThreadPoolExecutor(FITS) as pool:
             first = [insist(server.http, "POST", "/v1/fits", json=REQUEST, headers=key).json()["id"] for key in keys]
