@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
@@ -34,12 +35,12 @@ _COMMANDS = {module._COMMAND: name for module, name in zip((ingest, export_child
 class Readers:
     """The process that readers are forked from. It is shared with the processes that are forked from this one."""
 
-    def __init__(self) -> None:
-        """Start it; it loads what it needs meanwhile."""
+    def __init__(self, *modules: str) -> None:
+        """Start it; it loads what it needs, and `modules`, meanwhile."""
         environment = {**ingest._ENVIRONMENT, "PYTHONPATH": str(ROOT)}
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(COMMAND, stdin=theirs, env=environment)
+            self._process = subprocess.Popen((*COMMAND, *modules), stdin=theirs, env=environment)
 
     def fork(self, module: str, folder: Path) -> "Reader":
         """Return a process that runs one of MODULES in `folder`."""
@@ -124,9 +125,9 @@ def use_readers(readers: Readers) -> None:
 
 
 @contextmanager
-def using_readers() -> Iterator[None]:
-    """Have this process fork them in the block."""
-    readers, before = Readers(), ingest.subprocess
+def using_readers(*modules: str) -> Iterator[None]:
+    """Have this process fork them in the block, with `modules` loaded."""
+    readers, before = Readers(*modules), ingest.subprocess
     try:
         use_readers(readers)
         yield
@@ -146,7 +147,9 @@ def _forking(readers: Readers) -> SimpleNamespace:
 
 
 def main() -> None:
-    """Fork a keeper for each order until nobody can give one."""
+    """Load the modules that are named, and fork a keeper for each order until nobody can give one."""
+    for name in sys.argv[1:]:
+        import_module(name)
     orders = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers need nobody to wait for them

@@ -39,7 +39,7 @@ def ipc(table: Any, writer: str = "stream", rows: int | None = None) -> bytes:
 
 @pytest.fixture(scope="module")
 def _readers() -> Iterator[None]:
-    with using_readers():
+    with using_readers("pyarrow.compute", "pyarrow.parquet"):
         yield
 
 

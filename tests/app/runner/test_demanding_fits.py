@@ -11,6 +11,7 @@ import pytest
 
 import engine
 from tests.app.demanding_fits import DEMANDING, REGRESSION, too_long_after
+from tests.extent import FULL
 
 from .conftest import SLOW_SECONDS, SupervisorHarness
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
@@ -18,12 +19,14 @@ from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
 # Processes, and what is to happen within the steps.
 FITS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("early_stopping", 1, {"early_stopping": {"patience": 100, "restore_best": True}}),
-    ("average_of_windows", 1, {}),
     ("average_of_windows", 2, {}),
     ("skipping", 1, {}),
     ("rolling_back", 1, {"schedule": too_long_after(4)}),
-    ("rolling_back", 2, {"schedule": too_long_after(4)}),
     ("of_float16", 1, {}),
+)
+FURTHER: tuple[tuple[str, int, dict[str, Any]], ...] = (
+    ("average_of_windows", 1, {}),
+    ("rolling_back", 2, {"schedule": too_long_after(4)}),
 )
 STEPS = 150
 KILLED_AT, STOPPED_AT = 50, 100
@@ -35,7 +38,7 @@ def parameters(harness: SupervisorHarness, digest: str) -> dict[str, Any]:
     return {**checkpoint.parameters, **checkpoint.buffers}
 
 
-@pytest.mark.parametrize(("name", "replicas", "changes"), FITS)
+@pytest.mark.parametrize(("name", "replicas", "changes"), (*FITS, *FURTHER) if FULL else FITS)
 def test_a_fit_with_much_to_remember_survives_a_kill_and_a_stop_of_the_server(
     harness: SupervisorHarness, name: str, replicas: int, changes: dict[str, Any]
 ) -> None:

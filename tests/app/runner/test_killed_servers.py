@@ -12,6 +12,7 @@ import pytest
 
 from engine.core.value import Array
 from tests.app.demanding_fits import CLASSIFIER
+from tests.extent import FULL
 from tests.support.gate import VARIABLE, Gate
 from tests.support.patience import LONGEST_WAIT, PATIENCE
 
@@ -81,11 +82,11 @@ def steps_done(http: httpx.Client, fit_id: str) -> Iterator[int]:
         yield fit["step"]
 
 
-@pytest.mark.parametrize(
-    ("graph", "rows"),
-    [(CLASSIFIER, some_rows(seed=1, rows=ROWS)), (AUGMENTED, digits())],
-    ids=["dropout", "augmented images"],
-)
+DROPPING = pytest.param(CLASSIFIER, some_rows(seed=1, rows=ROWS), id="dropout")
+DRAWING = pytest.param(AUGMENTED, digits(), id="augmented images")
+
+
+@pytest.mark.parametrize(("graph", "rows"), [DROPPING, DRAWING] if FULL else [DRAWING])
 def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(
     start_server: Any, tmp_path: Path, graph: Any, rows: dict[str, Array]
 ) -> None:
