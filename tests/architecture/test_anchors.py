@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.snippets import FENCE, PAGES, ROOT
+from tests.support.snippets import FENCE, PAGES, ROOT
 
 LINK = re.compile(r"\]\((?P<page>[^)#\s]*)#(?P<anchor>[^)\s]+)\)")
 LABEL = re.compile(r"^\((?P<label>[\w-]+)\)=$", re.MULTILINE)

@@ -6,7 +6,7 @@ from tests.fuzz.campaign import Campaign
 from tests.fuzz.targets import TARGETS, Target
 
 SEED = 8
-EXECUTIONS = 60
+EXECUTIONS = 40
 
 
 @pytest.mark.filterwarnings("ignore")  # an op may warn of what a graph says

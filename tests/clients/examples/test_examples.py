@@ -12,7 +12,7 @@ import pytest
 
 from adjoint_client import Client
 
-EXAMPLES = Path(__file__).parents[2] / "clients" / "examples"
+EXAMPLES = Path(__file__).parents[3] / "clients" / "examples"
 MAIN = 'if __name__ == "__main__":'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py") if MAIN in path.read_text("utf-8"))
 LOOPS = ["accumulation", "federated", "loop", "quantile"]  # of a session, which has no curves
