@@ -11,7 +11,7 @@ from tests.security.wire import connect, read_answer, received
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess
 
-SECONDS = 0.5
+SECONDS = 0.3
 """How long this server waits for anything."""
 CONNECTIONS = 40
 ROUNDS = 5

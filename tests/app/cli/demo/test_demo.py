@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.extent import FULL
 from tests.support.patience import PATIENCE
 
 ROOT = Path(__file__).parents[4]
@@ -43,7 +44,7 @@ def check_nothing_is_left(tmp_path, url):
         urllib.request.urlopen(f"{url}/healthz")
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM] if FULL else [signal.SIGINT])
 def test_an_interrupted_demo_leaves_nothing_behind(tmp_path, stop):
     with demo(tmp_path) as process:
         url = address(process.stdout.readline())
