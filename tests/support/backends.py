@@ -17,6 +17,9 @@ from tests.extent import FULL
 from tests.support import postgres
 from tests.support.schedule import ON_BOTH
 
+_POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.slow)
+"""Left out of `make check`: starting the server alone takes seconds."""
+
 
 @contextmanager
 def sqlite_store(template: Path, folder: Path, clock: Clock) -> Iterator[Store]:
@@ -90,4 +93,4 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     module = metafunc.module.__name__.rpartition(".")[2]
     sqlite_only = metafunc.definition.get_closest_marker("sqlite") is not None
     both = postgres.AVAILABLE and not sqlite_only and (FULL or module in ON_BOTH)
-    metafunc.parametrize("backend_name", ["sqlite", "postgresql"] if both else ["sqlite"])
+    metafunc.parametrize("backend_name", ["sqlite", _POSTGRESQL] if both else ["sqlite"])

@@ -23,6 +23,8 @@ from app.store.postgres import election
 from app.store.postgres.database import PostgresDatabase, PostgresOptions
 from app.store.postgres.election import BEAT_SECONDS, LEASE_SECONDS, LOCK_SECONDS, LOCK_TRIES, Election
 
+pytestmark = pytest.mark.slow
+
 TAKE_OVER_SECONDS = 5.0
 """After so long without the heartbeat of a leader another one leads, as far as that depends on no machine."""
 

@@ -31,6 +31,7 @@ from app.store.postgres import changes
 from app.store.postgres.database import PostgresDatabase, PostgresOptions
 from app.store.tables import metadata
 
+pytestmark = pytest.mark.slow
 AFit = Callable[..., FitRecord]
 THREADS = 8
 
