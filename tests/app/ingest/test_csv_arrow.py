@@ -155,8 +155,17 @@ def test_a_file_is_read_or_refused_as_without_pyarrow(case, compare):
     assert with_arrow == without
 
 
+def wide_file_with(cell: str) -> tuple[bytes, IngestOptions, int]:
+    """Return a case of `wide_files` in which one cell is out of the ordinary."""
+    header = ",".join(f"column{place}" for place in range(60))
+    rows = [",".join(["red"] * 60), ",".join(["red"] * 20 + [cell] + ["blue"] * 39)]
+    return "\n".join([header, *rows, ""]).encode(), IngestOptions(), 1 << 20
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=wide_files())
+@example(case=wide_file_with('in"ch"es'))
+@example(case=wide_file_with('"inch"es'))
 def test_a_wide_file_is_read_or_refused_as_without_pyarrow(case, compare):
     with_arrow, without = compare(*case)
     assert with_arrow == without
