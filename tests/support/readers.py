@@ -36,7 +36,7 @@ class Readers:
     """The process that readers are forked from. It is shared with the processes that are forked from this one."""
 
     def __init__(self, *modules: str) -> None:
-        """Start it; it loads what it needs, and `modules`, meanwhile."""
+        """Start it; it imports what all readers need, and `modules`, in the background."""
         environment = {**ingest._ENVIRONMENT, "PYTHONPATH": str(ROOT)}
         self._orders, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:

@@ -293,7 +293,7 @@ def test_a_damaged_file_is_refused_marked_counted_and_healed(harness: StorageHar
 
 
 def _damages_of(kind: str) -> Mapping[str, Damage]:
-    """Return the damages that are tried at a kind of file: the quick ones, and each other one at one kind at least."""
+    """Return the damages to test on a kind of file: the quick ones, and a share of the others (all in `make chaos`)."""
     others = [name for name in DAMAGES if name not in QUICK]
     own = others if FULL else others[[*KINDS].index(kind) :: len(KINDS)]
     return {name: DAMAGES[name] for name in (*QUICK, *own)}

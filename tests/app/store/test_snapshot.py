@@ -13,7 +13,7 @@ from app.store.unit_of_work import Store
 AFit = Callable[..., FitRecord]
 LARGE = "x" * 3000
 TRANSACTIONS_MAX = 100
-"""Of those that write while a copy is made: each that is rolled back may have SQLite begin it anew."""
+"""Maximum number of transactions during a copy: SQLite may restart the copy after each that is rolled back."""
 
 
 @pytest.fixture
