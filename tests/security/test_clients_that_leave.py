@@ -12,13 +12,14 @@ import httpx
 import orjson
 import pytest
 
+from tests.extent import FULL
 from tests.security.target_server import AttackFixture
 from tests.security.wire import connect, received
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess
 
 KEY = "of-those-who-leave"
-LEAVING = 200
+LEAVING = 200 if FULL else 100
 STAYING = 6
 QUESTIONS = 40
 ROUNDS = 4

@@ -11,10 +11,10 @@ from tests.security.wire import connect, read_answer, received
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess
 
-SECONDS = 0.3
+SECONDS = 0.2
 """How long this server waits for anything."""
 CONNECTIONS = 40
-ROUNDS = 5
+ROUNDS = 3
 ELSEWHERE = "127.0.0.2"
 ANSWERS_MOST = 300
 """Answers that an attacker may get while one other request is answered: both take turns of one event loop."""

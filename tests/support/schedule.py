@@ -39,7 +39,7 @@ ON_BOTH = frozenset(
 SHARING = {
     "installed": re.compile(r"tests/installed/"),
     "page": re.compile(r"tests/page/"),
-    "PostgreSQL": re.compile(r"tests/app/(?:test_postgres|cli/test_migrate|store/test_(?:postgres|election))\.py"),
+    "PostgreSQL": re.compile(r"tests/app/(?:cli/test_migrate|store/test_(?:postgres|election))\.py"),
     "Ray": re.compile(r"tests/cluster/ray/test_(fits|sessions|start)\.py"),
 }
 """Files that share what takes seconds to make: an installation, a browser, a database server or a cluster.

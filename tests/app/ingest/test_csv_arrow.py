@@ -11,6 +11,7 @@ from app.ingest import arrow_columns, csv, csv_records
 from app.ingest.ingest import read_file
 from app.ingest.limits import IngestError, IngestLimits, IngestOptions
 from tests.app.ingest.messy import MESSY
+from tests.extent import FULL
 
 pytest.importorskip("pyarrow")
 
@@ -137,7 +138,7 @@ def compare(tmp_path_factory, monkeypatch):
     return outcomes
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300 if FULL else 150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=files())
 @example(case=(b'a\n"x"\n"y""z"\n', IngestOptions(), 1 << 20))
 @example(case=(b"a,b\n1,2\n\n3,4\n", IngestOptions(), 1))
@@ -162,7 +163,7 @@ def wide_file_with(cell: str) -> tuple[bytes, IngestOptions, int]:
     return "\n".join([header, *rows, ""]).encode(), IngestOptions(), 1 << 20
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60 if FULL else 30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=wide_files())
 @example(case=wide_file_with('in"ch"es'))
 @example(case=wide_file_with('"inch"es'))

@@ -1,5 +1,7 @@
 """Elementwise ops: compiled and NumPy's kernels agree, on odd numbers, broadcast operands and views."""
 
+from itertools import product
+
 import numpy as np
 
 from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
@@ -7,6 +9,7 @@ from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
 from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
 from engine.execution.native.kernels.integers import BITS, DIVISIONS
+from tests.extent import paired
 from tests.support.rows import each_row
 
 ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-30, 1e30, 0.5, 2, 80, -80, 1e-10, -1e-10, 700, -700]
@@ -65,14 +68,13 @@ def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
     np.testing.assert_array_equal(operands[place], actual)
 
 
-@each_row("op", OF_WHOLE)
-def test_whole_numbers(op, run_both):
+@each_row(("op", "dtype"), paired([*OF_WHOLE], (np.int64, np.int32)))
+def test_whole_numbers(op, dtype, run_both):
     rng = np.random.default_rng(4)
-    for dtype in (np.int64, np.int32):
-        for shapes in OPERANDS:
-            operands = [np.asarray(rng.integers(-99, 99, shape), dtype) for shape in shapes]
-            actual, expected = run_both(op, *operands[: 1 if op in UNARY else 2])
-            np.testing.assert_array_equal(actual[0], expected[0])
+    for shapes in OPERANDS:
+        operands = [np.asarray(rng.integers(-99, 99, shape), dtype) for shape in shapes]
+        actual, expected = run_both(op, *operands[: 1 if op in UNARY else 2])
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("op", [*DIVISIONS, *BITS])
@@ -125,16 +127,15 @@ def test_functions_with_numbers_as_attributes(op, attrs, run_both):
         close(run_both(op, numbers(dtype), **attrs))
 
 
-@each_row("op", COMPARISONS)
-def test_comparisons(op, run_both):
+@each_row(("op", "dtype"), [*product(COMPARISONS, FLOATS), *paired([*COMPARISONS], (np.int64, np.bool_))])
+def test_comparisons(op, dtype, run_both):
     rng = np.random.default_rng(5)
-    for dtype in (np.float32, np.float64, np.int64, np.bool_):
-        values = ODD if np.issubdtype(dtype, np.floating) else [0, 1, 1, 0]
-        x, y = (grid.reshape(-1).astype(dtype) for grid in np.meshgrid(values, values))
-        pairs = [(x, y), *([np.asarray(rng.integers(0, 2, shape), dtype) for shape in shapes] for shapes in OPERANDS)]
-        for pair in pairs:
-            actual, expected = run_both(op, *pair)
-            np.testing.assert_array_equal(actual[0], expected[0])
+    values = ODD if np.issubdtype(dtype, np.floating) else [0, 1, 1, 0]
+    x, y = (grid.reshape(-1).astype(dtype) for grid in np.meshgrid(values, values))
+    pairs = [(x, y), *([np.asarray(rng.integers(0, 2, shape), dtype) for shape in shapes] for shapes in OPERANDS)]
+    for pair in pairs:
+        actual, expected = run_both(op, *pair)
+        np.testing.assert_array_equal(actual[0], expected[0])
 
 
 @each_row("op", TESTS)
