@@ -150,10 +150,11 @@ $(VENV)/kernels.stamp: $(VENV)/run.stamp $(wildcard $(addprefix engine/execution
 	@touch $@
 
 # The extras are added to what is there: a pattern for test.stamp, cluster.stamp and lint.stamp. By the name of what
-# run.stamp has installed, which is not built again.
+# run.stamp has installed, which is not built again. The processes of tests would each compile what they all import.
 $(VENV)/%.stamp: $(VENV)/run.stamp
 	@echo "installing what 'make $*' needs as well"
 	@$(PIP) install --no-compile -c $(CONSTRAINTS) 'adjoint-server[$*]'
+	@$(if $(filter test,$*),$(BIN)/python -m compileall -q -j 0 $(VENV)/lib app engine clients tests tools || :)
 	@touch $@
 
 $(PEERS)/peers.stamp: Makefile

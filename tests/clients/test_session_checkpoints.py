@@ -12,7 +12,7 @@ MAY_AGREE = ("lion",)
 EVERY_KIND = [
     kind for kind in engine.optim.optimizers.OPTIMIZERS if kind not in engine.optim.optimizers.CLOSURE_OPTIMIZERS
 ]
-KINDS = EVERY_KIND if FULL else ["sgd", "adam", "adafactor", "muon", "chain"]
+KINDS = EVERY_KIND if FULL else ["adam", "adafactor", "chain"]
 """Without memory, with moments, with factors, of matrices, of one's own; tests/engine/session has every kind."""
 GRAPH = {
     "inputs": {"x": ["batch", 4], "y": ["batch", 2]},

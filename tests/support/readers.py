@@ -184,11 +184,10 @@ def _keep(ends: Sequence[int]) -> None:
         return
     for stream in streams:
         os.close(stream)
-    with socket.socket(fileno=reported) as sender:
+    with socket.socket(fileno=reported) as sender, suppress(ConnectionError):  # the server may have ended
         sender.sendall(f"{reader}".encode())
         _, status = os.waitpid(reader, 0)
-        with suppress(ConnectionError):  # the server may have ended
-            sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
+        sender.sendall(f"{os.waitstatus_to_exitcode(status)}".encode())
     os._exit(0)
 
 

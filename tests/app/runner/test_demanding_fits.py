@@ -11,7 +11,7 @@ import pytest
 
 import engine
 from tests.app.demanding_fits import DEMANDING, REGRESSION, too_long_after
-from tests.extent import FULL
+from tests.extent import FULL, paired
 
 from .conftest import SLOW_SECONDS, SupervisorHarness
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, pid_of
@@ -115,11 +115,12 @@ def test_a_fit_that_always_diverges_gives_up_going_back(harness: SupervisorHarne
     assert sum(after <= before for before, after in itertools.pairwise(steps)) == 3
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize(("budget", "words"), [({"steps": 30}, "30 steps"), ({"seconds": 0.3}, "0.3 seconds")])
-def test_a_fit_ends_well_when_its_budget_is_spent(
-    harness: SupervisorHarness, budget: dict[str, Any], words: str, replicas: int
-) -> None:
+BUDGETS: dict[str, dict[str, Any]] = {"30 steps": {"steps": 30}, "0.3 seconds": {"seconds": 0.3}}
+
+
+@pytest.mark.parametrize(("words", "replicas"), paired([*BUDGETS], [1, 2]))
+def test_a_fit_ends_well_when_its_budget_is_spent(harness: SupervisorHarness, words: str, replicas: int) -> None:
+    budget = BUDGETS[words]
     harness.submit(budget=budget, resources={"replicas": replicas}, **ENDLESS, batch_size=20)
     harness.supervisor()
     fit = harness.until_state("succeeded")
