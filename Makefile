@@ -40,15 +40,15 @@ export PYTHONDONTWRITEBYTECODE :=
 QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
 
 # These need more than `make test` installs (large packages, a browser, our own wheels in an environment of their own), run
-# what users read (the lines of the documents and the examples, which draw their curves), or attack servers and readers;
-# beside those that wait for other servers a core is free.
-LARGE := tests/cluster tests/page tests/installed tests/documents tests/clients/examples tests/security tests/fuzz
+# what users read (the lines of the documents and the examples, which draw their curves), or attack, kill and exhaust
+# whole servers; beside those that wait for other servers a core is free.
+LARGE := tests/cluster tests/page tests/installed tests/documents tests/clients/examples tests/security tests/fuzz tests/chaos
 
 test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of test-cluster
 	$(PYTEST) $(LIMITED) $(addprefix --ignore=,$(LARGE))
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
-test-cluster: $(VENV)/test.stamp ## run the tests that need more installed: servers beside this one (S3, Ray), data frames, a browser, our own wheels; and the lines of the documents, the examples and attacks
+test-cluster: $(VENV)/test.stamp ## run the tests that need more installed: servers beside this one (S3, Ray), data frames, a browser, our own wheels; the lines of the documents and the examples; attacks and losses
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
 	$(PYTEST) $(LIMITED) -rs $(LARGE)
 
