@@ -99,8 +99,15 @@ def tab_of(browser: Any, url: str, color_scheme: str | None = None) -> Iterator[
     tab = Tab(page, url)
     tab.page.on("pageerror", lambda error: tab.errors.append(str(error)))
     tab.page.on("console", lambda message: tab.errors.append(message.text) if message.type == "error" else None)
+    pending: set[Any] = set()
+    tab.page.on("request", lambda request: pending.add(request))
+    for end in ("requestfinished", "requestfailed"):
+        tab.page.on(end, lambda request: pending.discard(request))
     try:
         yield tab
+    except Exception as error:
+        error.add_note(f"errors of the page: {tab.errors}; requests without an end: {[each.url for each in pending]}")
+        raise
     finally:
         page.close()
     assert not [error for error in tab.errors if "net::ERR" not in error and "status of 4" not in error]
