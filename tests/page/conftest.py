@@ -100,13 +100,14 @@ def tab_of(browser: Any, url: str, color_scheme: str | None = None) -> Iterator[
     tab.page.on("pageerror", lambda error: tab.errors.append(str(error)))
     tab.page.on("console", lambda message: tab.errors.append(message.text) if message.type == "error" else None)
     pending: set[Any] = set()
+    # Playwright takes no methods of built-in types.
     tab.page.on("request", lambda request: pending.add(request))
     for end in ("requestfinished", "requestfailed"):
         tab.page.on(end, lambda request: pending.discard(request))
     try:
         yield tab
     except Exception as error:
-        error.add_note(f"errors of the page: {tab.errors}; requests without an end: {[each.url for each in pending]}")
+        error.add_note(f"errors of the page: {tab.errors}; unfinished requests: {[each.url for each in pending]}")
         raise
     finally:
         page.close()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 EXAMPLES = 3 if FULL else 1
 
 
-def due_cases() -> list[tuple[str, str]]:
-    """Return all cases for `make chaos`; else one of each operation, good and bad requests in turn."""
+def selected_cases() -> list[tuple[str, str]]:
+    """Return all cases for `make chaos`; else one for each operation, positive and negative in turn."""
     if FULL:
         return generated_cases()
     modes = defaultdict(list)
@@ -37,7 +37,7 @@ def test_the_cases_are_those_of_all_operations() -> None:
 # `schema.parametrize` would make thousands of requests up while tests are collected, in each process, and give all
 # operations the name of one test, of which xdist runs one. tests/chaos has those requests.
 @pytest.mark.slow
-@pytest.mark.parametrize(("label", "mode"), due_cases())
+@pytest.mark.parametrize(("label", "mode"), selected_cases())
 def test_every_answer_is_one_the_contract_declares(label: str, mode: str, server: ServerProcess) -> None:
     from tests.support.generated_requests import OPERATIONS, GenerationMode, check
 

@@ -102,9 +102,9 @@ def test_what_was_put_aside_goes_on_with_the_same_answers(put_aside_at: int, tmp
     assert seen(other) == seen(created)
 
 
-def kept() -> tracemalloc.Snapshot:
-    """Return what our code has allocated and still keeps: threads of other tests may allocate as well."""
-    gc.collect()  # what no collection has reached yet is not kept
+def take_snapshot() -> tracemalloc.Snapshot:
+    """Return what `app` and `engine` have allocated and still hold: threads of other tests may allocate as well."""
+    gc.collect()  # what no collection has reached yet is not held
     root = Path(engine.__file__).parents[1]
     ours = [tracemalloc.Filter(True, f"{root / folder}/*") for folder in ("app", "engine")]
     return tracemalloc.take_snapshot().filter_traces(ours)
@@ -118,11 +118,11 @@ def test_a_thousand_computations_leave_nothing_behind(tmp_path: Path) -> None:
     try:
         for _ in range(20):
             call(created, "graph_compute", inputs=ROWS)
-        before = kept()
+        before = take_snapshot()
         for _ in range(200):
             call(created, "graph_compute", inputs=ROWS)
-        more = kept().compare_to(before, "lineno")
-        assert sum(place.size_diff for place in more) < 20_000, more[:10]
+        growth = take_snapshot().compare_to(before, "lineno")
+        assert sum(place.size_diff for place in growth) < 20_000, growth[:10]
     finally:
         tracemalloc.stop()
 

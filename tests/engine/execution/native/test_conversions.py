@@ -16,7 +16,7 @@ PAIRS = [
     for column, wanted in enumerate(KNOWN)
     if found != wanted and wanted != "uint8" and (FULL or (row + column) % 2)
 ]
-"""Beside the other tests half of the pairs, in which each dtype is cast from and to: each is a kernel of its own."""
+"""Each pair is a kernel of its own: `make test` compiles half of them, from every dtype; `make chaos` all."""
 ODD = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-40, 3e-8, 6e-8, 65504, 65519, 65520, 1e30, 0.1, -2.5, 1e5]
 TIES = [1 + step * 2.0**-bits for bits in (8, 11) for step in (1, 3)]
 """Halfway between two numbers of bfloat16 and of float16: the one rounds down to be even, the other up."""
