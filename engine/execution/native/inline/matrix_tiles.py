@@ -31,8 +31,8 @@ def product_tile(
     """target[r, c] = sum over k < depth of left[r, k] panel[k, c], added to what is there if `resume`.
 
     `rows` is one of `block_rows()`. The panel has `vectors` registers, 1 to 3, for each k; of a row of the target the
-    first `count` numbers are written, at most what the registers hold. Rows of `left` lie `left_row` bytes apart, those
-    of the target `step`. `depth` is at least 1.
+    first `count` numbers are written, for which it takes all these registers. Rows of `left` lie `left_row` bytes
+    apart, those of the target `step`. `depth` is at least 1.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -63,7 +63,7 @@ def _tile(
     resume: Any,
 ) -> None:
     builder = emit.builder
-    masks = [emit.first_lanes(builder.sub(count, emit.word(v * emit.lanes))) for v in range(vectors)]
+    masks = emit.masks_of_row(count, vectors)
     places = [
         (emit.at(target, (step, row), (emit.word(vector_bytes()), vector)), masks[vector])
         for row, vector in product(range(rows), range(vectors))

@@ -107,7 +107,7 @@ def pack_rows(
         emit = Emitter(builder, zero)
 
         def one(kind: tuple[int, int]) -> None:
-            masks = [emit.first_lanes(builder.sub(count, emit.word(v * emit.lanes))) for v in range(kind[1])]
+            masks = emit.masks_of_row(count, kind[1])
             half_step = builder.sdiv(step, emit.word(2))
 
             def row(index: Any, _: list[Any]) -> list[Any]:

@@ -14,6 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from engine.execution.native.inline.pointers import freeze
+
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
 
@@ -145,10 +147,14 @@ class Emitter:
     def masked_load_halves(self, address: Any, mask: Any) -> Any:
         """Load neighbouring 16-bit words as int32, as many as a vector of numbers has lanes; those off a mask are 0."""
         words = ir.VectorType(ir.IntType(16), self.lanes)
-        pointer, bits = words.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
-        function = self._function(f"llvm.masked.load.v{self.lanes}i16.p0", words, [pointer, INDEX, bits, words])
-        place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(words, [0] * self.lanes)
-        read = self.builder.call(function, [place, ir.Constant(INDEX, 2), mask, nothing])
+        if mask is None:
+            read = self.load(address, words)
+            read.align = 2
+        else:
+            pointer, bits = words.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+            function = self._function(f"llvm.masked.load.v{self.lanes}i16.p0", words, [pointer, INDEX, bits, words])
+            place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(words, [0] * self.lanes)
+            read = self.builder.call(function, [place, ir.Constant(INDEX, 2), mask, nothing])
         return self.builder.zext(read, ir.VectorType(INDEX, self.lanes))
 
     def total(self, vector: Any) -> Any:
@@ -157,22 +163,61 @@ class Emitter:
         function = self._function(name, self.number, [self.number, self.vector])
         return self.builder.call(function, [ir.Constant(self.number, 0.0), vector], fastmath=("reassoc",))
 
-    def masked_load(self, address: Any, mask: Any) -> Any:
-        """Load the lanes of a mask; the others are 0, and their memory is not touched."""
-        name = f"llvm.masked.load.v{self.lanes}{self._suffix}.p0"
-        pointer, bits = self.vector.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
-        function = self._function(name, self.vector, [pointer, INDEX, bits, self.vector])
-        place = self.builder.inttoptr(address, pointer)
-        return self.builder.call(function, [place, ir.Constant(INDEX, self.size), mask, self.zeros()])
+    def masked_load(self, address: Any, mask: Any, kind: Any = None) -> Any:
+        """Load the lanes of a mask, all if it is None; the others are 0, and their memory is not touched.
+
+        They are int32 if `kind` is that, else numbers.
+        """
+        whole, suffix = (self.vector, self._suffix) if kind is None else (ir.VectorType(kind, self.lanes), "i32")
+        if mask is None:
+            return self.load(address, whole)
+        pointer, bits = whole.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+        function = self._function(f"llvm.masked.load.v{self.lanes}{suffix}.p0", whole, [pointer, INDEX, bits, whole])
+        place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(whole, [0] * self.lanes)
+        return self.builder.call(function, [place, ir.Constant(INDEX, 4), mask, nothing])
 
     def masked_store(self, value: Any, address: Any, mask: Any) -> None:
-        """Store the lanes of a mask, of numbers or of int32."""
-        suffix = "i32" if value.type.element == INDEX else self._suffix
-        name = f"llvm.masked.store.v{self.lanes}{suffix}.p0"
-        pointer, bits = value.type.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
-        function = self._function(name, ir.VoidType(), [value.type, pointer, INDEX, bits])
-        place = self.builder.inttoptr(address, pointer)
-        self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
+        """Store the first lanes, of numbers or of int32: those of a mask, all if it is None.
+
+        AVX2 has an instruction for any lanes, which takes ten times as long as a plain one on AMD's processors.
+        """
+        if mask is None:
+            self.store(value, address)
+        elif vector_bytes() == 32:
+            self._store_first(value, address, mask)
+        else:
+            suffix = "i32" if value.type.element == INDEX else self._suffix
+            name = f"llvm.masked.store.v{self.lanes}{suffix}.p0"
+            pointer, bits = value.type.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
+            function = self._function(name, ir.VoidType(), [value.type, pointer, INDEX, bits])
+            place = self.builder.inttoptr(address, pointer)
+            self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
+
+    def _store_first(self, value: Any, address: Any, mask: Any) -> None:
+        """Store all lanes if the mask has the last one, else pieces of half as many, of a quarter, and so on."""
+        builder, size = self.builder, 4 if value.type.element == INDEX else self.size
+        with builder.if_else(builder.extract_element(mask, ir.Constant(INDEX, self.lanes - 1))) as (whole, pieces):
+            with whole:
+                self.store(value, address)
+            with pieces:
+                lanes = self.lanes
+                while lanes > 1:
+                    lanes //= 2
+                    value, mask, address = self._store_half(value, mask, address, lanes, size)
+
+    def _store_half(self, value: Any, mask: Any, address: Any, lanes: int, size: int) -> tuple[Any, Any, Any]:
+        """Store the lower half of the lanes if the mask has them all; return what may be left: value, mask, address."""
+        builder = self.builder
+        low, high = (ir.Constant(ir.VectorType(INDEX, lanes), list(range(at, at + lanes))) for at in (0, lanes))
+        lower, upper = (builder.shuffle_vector(value, value, part) for part in (low, high))
+        lower_mask, upper_mask = (builder.shuffle_vector(mask, mask, part) for part in (low, high))
+        filled = builder.extract_element(mask, ir.Constant(INDEX, lanes - 1))
+        with builder.if_then(filled):
+            self.store(lower, address)
+        behind = self.at(address, (self.word(lanes), size))
+        choices = ((upper, lower), (upper_mask, lower_mask), (behind, address))
+        left, left_mask, place = (builder.select(filled, *pair) for pair in choices)
+        return left, left_mask, place
 
     def prefetch(self, address: Any) -> None:
         """Fetch the cache line at an address, which is soon written."""
@@ -183,8 +228,15 @@ class Emitter:
 
     def first_lanes(self, count: Any) -> Any:
         """Return the mask of the first `count` lanes; of all lanes if there are fewer."""
-        steps = ir.Constant(ir.VectorType(WORD, self.lanes), list(range(self.lanes)))
-        return self.builder.icmp_signed("<", steps, self.spread(count, WORD))
+        builder, most = self.builder, self.word(self.lanes)
+        count = builder.select(builder.icmp_signed("<", count, most), count, most)
+        steps = ir.Constant(ir.VectorType(INDEX, self.lanes), list(range(self.lanes)))
+        return builder.icmp_signed("<", steps, self.spread(builder.trunc(count, INDEX), INDEX))
+
+    def masks_of_row(self, count: Any, vectors: int) -> list[Any]:
+        """Return the mask of each vector of a row, None for all lanes; `count` numbers reach into the last one."""
+        rest = self.builder.sub(count, self.word((vectors - 1) * self.lanes))
+        return [None] * (vectors - 1) + [self.first_lanes(rest)]
 
     def loop(self, count: Any, starts: list[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
         """Run `step(index, values)` at least once, for indices below `count`; it returns the values of the next."""
@@ -302,14 +354,15 @@ def larger_row(
 
         def step(shift: Any, mask: Any) -> None:
             number = emit.masked_load(builder.add(source, shift), mask)
-            old = emit.masked_load(builder.add(best, shift), mask)
+            old = freeze(builder, emit.masked_load(builder.add(best, shift), mask))
             larger = builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
-            taken = builder.and_(mask, builder.or_(always, larger))
-            emit.masked_store(number, builder.add(best, shift), taken)
+            taken = builder.or_(always, larger)
+            emit.masked_store(builder.select(taken, number, old), builder.add(best, shift), mask)
             first = builder.add(place, builder.sdiv(shift, emit.word(emit.size)))
             found = builder.add(emit.spread(builder.trunc(first, INDEX), INDEX), steps)
             target = builder.add(places, builder.mul(builder.sdiv(shift, emit.word(emit.size)), emit.word(4)))
-            emit.masked_store(found, target, taken)
+            old_place = freeze(builder, emit.masked_load(target, mask, INDEX))
+            emit.masked_store(builder.select(taken, found, old_place), target, mask)
 
         _masked_row(emit, count, step)
         return context.get_dummy_value()
@@ -350,7 +403,9 @@ def _larger_apart(
         number = emit.load_apart(emit.at(rows, (first, step * emit.size)), emit.number, step)
         place = emit.load_apart(emit.at(places, (first, step * 4)), INDEX, step)
         target, target_place = emit.at(best, (first, emit.size)), emit.at(found, (first, 4))
-        old, old_place = emit.load_apart(target, emit.number, 1), emit.load_apart(target_place, INDEX, 1)
+        old, old_place = (
+            freeze(builder, emit.load_apart(at, kind, 1)) for at, kind in ((target, emit.number), (target_place, INDEX))
+        )
         both = builder.and_(builder.fcmp_unordered("uno", number, number), builder.fcmp_unordered("uno", old, old))
         same = builder.or_(builder.fcmp_ordered("==", number, old), both)
         earlier = builder.and_(same, builder.icmp_signed("<", place, old_place))
@@ -364,14 +419,16 @@ def _larger_apart(
 
 
 def _masked_row(emit: Emitter, count: Any, step: Callable[[Any, Any], None]) -> None:
-    """Write a loop over rows of any length: `step(bytes from the row's start, lanes that are in the row)`."""
+    """Write code for rows of any length: `step(bytes from its start, mask of its lanes or None for all)`."""
     builder = emit.builder
-    vectors = builder.sdiv(builder.add(count, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
+    vectors = builder.sdiv(count, emit.word(emit.lanes))
+    rest = builder.sub(count, builder.mul(vectors, emit.word(emit.lanes)))
 
     def body(index: Any, _: list[Any]) -> list[Any]:
-        mask = emit.first_lanes(builder.sub(count, builder.mul(index, emit.word(emit.lanes))))
-        step(builder.mul(index, emit.word(vector_bytes())), mask)
+        step(builder.mul(index, emit.word(vector_bytes())), None)
         return []
 
-    with builder.if_then(builder.icmp_signed(">", count, emit.word(0))):
+    with builder.if_then(builder.icmp_signed(">", vectors, emit.word(0))):
         emit.loop(vectors, [], body)
+    with builder.if_then(builder.icmp_signed(">", rest, emit.word(0))):
+        step(builder.mul(vectors, emit.word(vector_bytes())), emit.first_lanes(rest))

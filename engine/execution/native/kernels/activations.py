@@ -9,7 +9,7 @@ from typing import Any
 from engine.execution.native.inline.arithmetic import exp, sigmoid
 from engine.execution.native.inline.error_function import normal_share
 from engine.execution.native.inline.logarithm import expm1, log1p
-from engine.execution.native.inline.pointers import float_of, view
+from engine.execution.native.inline.pointers import float_of, frozen, view
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
 from engine.execution.native.lowering import Call, Work, lowers
@@ -32,7 +32,7 @@ def with_parameters(a: Any) -> None:
                     if x == out:
                         # In place; two views of one place would not be vectorised.
                         for e in range(ys.size):
-                            ys[e] = apply(ys[e], p, q)
+                            ys[e] = apply(frozen(ys[e]), p, q)
                     else:
                         for e in range(xs.size):
                             ys[e] = apply(xs[e], p, q)

@@ -12,7 +12,7 @@ from engine.core.dtypes import DType
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp, rsqrt, sigmoid, tanh
 from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
-from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
 from engine.execution.native.lowering import Argument, Call, Work, is_half, lowers
 
@@ -35,7 +35,7 @@ def unary(a: Any) -> None:
                     xs, ys = view(x, n, real), view(out, n, real)
                     if x == out:  # a loop of its own: what may overlap is processed one by one
                         for e in range(ys.size):
-                            ys[e] = apply(ys[e])
+                            ys[e] = apply(frozen(ys[e]))
                     else:
                         for e in range(xs.size):
                             ys[e] = apply(xs[e])
@@ -57,10 +57,10 @@ def binary(a: Any) -> None:
                     xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, real)
                     if x == out:  # loops of their own, as above
                         for e in range(zs.size):
-                            zs[e] = apply(zs[e], ys[e])
+                            zs[e] = apply(frozen(zs[e]), ys[e])
                     elif y == out:
                         for e in range(zs.size):
-                            zs[e] = apply(xs[e], zs[e])
+                            zs[e] = apply(xs[e], frozen(zs[e]))
                     else:
                         for e in range(zs.size):
                             zs[e] = apply(xs[e], ys[e])
@@ -69,7 +69,7 @@ def binary(a: Any) -> None:
                     scalar = view(y, 1, real)[0]
                     if x == out:
                         for e in range(zs.size):
-                            zs[e] = apply(zs[e], scalar)
+                            zs[e] = apply(frozen(zs[e]), scalar)
                     else:
                         for e in range(zs.size):
                             zs[e] = apply(xs[e], scalar)
@@ -78,7 +78,7 @@ def binary(a: Any) -> None:
                     scalar = view(x, 1, real)[0]
                     if y == out:
                         for e in range(zs.size):
-                            zs[e] = apply(scalar, zs[e])
+                            zs[e] = apply(scalar, frozen(zs[e]))
                     else:
                         for e in range(zs.size):
                             zs[e] = apply(scalar, ys[e])

@@ -11,7 +11,7 @@ import numpy as np
 from engine.core.shape_rules import normalize_axes, normalize_axis
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp
-from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.inline.rows import PIECE, fill, larger, largest
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, lowers
@@ -38,7 +38,7 @@ def extreme(a: Any) -> None:
             for r in range(extent):
                 terms = view(source + r * behind * itemsize, behind, real)
                 for e in range(out.size):
-                    out[e] = larger(out[e], term(terms[e]))
+                    out[e] = larger(frozen(out[e]), term(terms[e]))
             for e in range(out.size):
                 out[e] = term(out[e])
 
@@ -102,9 +102,10 @@ def log_sum_exp(a: Any) -> None:
         for r in range(extent):
             terms = view(source + r * behind * itemsize, behind, real)
             for e in range(tops.size):
-                tops[e] = larger(tops[e], terms[e])
+                tops[e] = larger(frozen(tops[e]), terms[e])
         for e in range(tops.size):
-            tops[e] = tops[e] if abs(tops[e]) < real(np.inf) else real(0)
+            top = frozen(tops[e])
+            tops[e] = top if abs(top) < real(np.inf) else real(0)
         for r in range(extent):
             terms = view(source + r * behind * itemsize, behind, real)
             for e in range(sums.size):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import INT64
-from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.kernel import FLOATS, itemsize, kernel, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, THIRD, operands
 from engine.execution.native.lowering import Call, Work, lowers
@@ -31,11 +31,11 @@ def choose(a: Any) -> None:
                     # Loops of their own, as of two operands; both numbers are read, so that no loop branches.
                     if x == out:
                         for e in range(zs.size):
-                            first, second = zs[e], ys[e]
+                            first, second = frozen(zs[e]), ys[e]
                             zs[e] = first if cs[e] else second
                     elif y == out:
                         for e in range(zs.size):
-                            first, second = xs[e], zs[e]
+                            first, second = xs[e], frozen(zs[e])
                             zs[e] = first if cs[e] else second
                     else:
                         for e in range(zs.size):
@@ -45,7 +45,7 @@ def choose(a: Any) -> None:
                     xs, other = view(x, n, real), view(y, 1, real)[0]
                     if x == out:
                         for e in range(zs.size):
-                            first = zs[e]
+                            first = frozen(zs[e])
                             zs[e] = first if cs[e] else other
                     else:
                         for e in range(zs.size):
@@ -55,7 +55,7 @@ def choose(a: Any) -> None:
                     chosen, ys = view(x, 1, real)[0], view(y, n, real)
                     if y == out:
                         for e in range(zs.size):
-                            second = zs[e]
+                            second = frozen(zs[e])
                             zs[e] = chosen if cs[e] else second
                     else:
                         for e in range(zs.size):

@@ -29,6 +29,7 @@ BY = [True, pytest.param(False, marks=pytest.mark.skipif(vector_bytes() != 64, r
 @pytest.fixture(autouse=True)
 def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.kernels.packed_product.SMALL", 0)
+    monkeypatch.setattr("engine.execution.native.kernels.packed_product.registers", lambda: 32)  # whatever there are
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
 
 
