@@ -44,7 +44,7 @@ LARGEST_SHARE = 0.25
 MANY_SUMMANDS, LARGEST_SHARE_OF_MANY = 2**20, 0.1
 """From how many on summands of a shard are in no near cache when they are added up, and their largest ratio."""
 
-WORTHWHILE = ((4e6, 2), (8e9, 4), (64e9, 8))
+WORTHWHILE = ((3e6, 2), (8e9, 4), (64e9, 8))
 """From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
 
 More shards than are needed for the threads of a small machine make smaller products and more summands.

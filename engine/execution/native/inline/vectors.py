@@ -14,8 +14,6 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.execution.native.inline.pointers import freeze
-
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
 
@@ -274,7 +272,7 @@ def copy_row(typing_context: Any, target: Any, source: Any, count: Any, zero: An
         def step(shift: Any, mask: Any) -> None:
             emit.masked_store(emit.masked_load(builder.add(source, shift), mask), builder.add(target, shift), mask)
 
-        _masked_row(emit, count, step)
+        masked_row(emit, count, step)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, zero), generate
@@ -298,7 +296,7 @@ def copy_every_second(typing_context: Any, target: Any, source: Any, count: Any,
             high = emit.masked_load(behind, emit.first_lanes(builder.sub(left, emit.word(emit.lanes))))
             emit.masked_store(builder.shuffle_vector(low, high, even), builder.add(target, shift), mask)
 
-        _masked_row(emit, count, step)
+        masked_row(emit, count, step)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, zero), generate
@@ -311,7 +309,7 @@ def clear_row(typing_context: Any, target: Any, count: Any, zero: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target, count, _ = arguments
         emit = Emitter(builder, zero)
-        _masked_row(emit, count, lambda shift, mask: emit.masked_store(emit.zeros(), builder.add(target, shift), mask))
+        masked_row(emit, count, lambda shift, mask: emit.masked_store(emit.zeros(), builder.add(target, shift), mask))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, zero), generate
@@ -330,95 +328,13 @@ def add_row(typing_context: Any, target: Any, source: Any, count: Any, zero: Any
             term = emit.masked_load(builder.add(source, shift), mask)
             emit.masked_store(builder.fadd(emit.masked_load(place, mask), term), place, mask)
 
-        _masked_row(emit, count, step)
+        masked_row(emit, count, step)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, zero), generate
 
 
-@intrinsic
-def larger_row(
-    typing_context: Any, best: Any, places: Any, source: Any, place: Any, count: Any, fresh: Any, zero: Any
-) -> Any:
-    """Take the numbers of a row that are larger than the best so far, and their places (int32), counted from `place`.
-
-    The first NaN is the largest. If `fresh`, all are taken.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        best, places, source, place, count, fresh, _ = arguments
-        emit = Emitter(builder, zero)
-        whole = ir.VectorType(INDEX, emit.lanes)
-        steps = ir.Constant(whole, list(range(emit.lanes)))
-        always = emit.spread(builder.icmp_signed("!=", fresh, emit.word(0)), ir.IntType(1))
-
-        def step(shift: Any, mask: Any) -> None:
-            number = emit.masked_load(builder.add(source, shift), mask)
-            old = freeze(builder, emit.masked_load(builder.add(best, shift), mask))
-            larger = builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
-            taken = builder.or_(always, larger)
-            emit.masked_store(builder.select(taken, number, old), builder.add(best, shift), mask)
-            first = builder.add(place, builder.sdiv(shift, emit.word(emit.size)))
-            found = builder.add(emit.spread(builder.trunc(first, INDEX), INDEX), steps)
-            target = builder.add(places, builder.mul(builder.sdiv(shift, emit.word(emit.size)), emit.word(4)))
-            old_place = freeze(builder, emit.masked_load(target, mask, INDEX))
-            emit.masked_store(builder.select(taken, found, old_place), target, mask)
-
-        _masked_row(emit, count, step)
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 6, zero), generate
-
-
-@intrinsic
-def larger_apart(
-    typing_context: Any, best: Any, found: Any, rows: Any, places: Any, count: Any, step: Any, fresh: Any, zero: Any
-) -> Any:
-    """Take numbers `step` apart, 1 or 2, where they are larger than the best so far, and their places (int32).
-
-    Of equal numbers, and of NaNs, which are the largest, that with the smaller place stays. If `fresh`, all are taken.
-    Whole registers are read and written, behind the ends of rows too.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        best, found, rows, places, count, step, fresh, _ = arguments
-        with builder.if_else(builder.icmp_signed("==", step, ir.Constant(WORD, 1))) as (neighbours, pairs):
-            with neighbours:
-                _larger_apart(Emitter(builder, zero), 1, best, found, rows, places, count, fresh)
-            with pairs:
-                _larger_apart(Emitter(builder, zero), 2, best, found, rows, places, count, fresh)
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 7, zero), generate
-
-
-def _larger_apart(
-    emit: Emitter, step: int, best: Any, found: Any, rows: Any, places: Any, count: Any, fresh: Any
-) -> None:
-    builder = emit.builder
-    always = emit.spread(builder.icmp_signed("!=", fresh, emit.word(0)), ir.IntType(1))
-
-    def body(index: Any, _: list[Any]) -> list[Any]:
-        first = builder.mul(index, emit.word(emit.lanes))
-        number = emit.load_apart(emit.at(rows, (first, step * emit.size)), emit.number, step)
-        place = emit.load_apart(emit.at(places, (first, step * 4)), INDEX, step)
-        target, target_place = emit.at(best, (first, emit.size)), emit.at(found, (first, 4))
-        old, old_place = (
-            freeze(builder, emit.load_apart(at, kind, 1)) for at, kind in ((target, emit.number), (target_place, INDEX))
-        )
-        both = builder.and_(builder.fcmp_unordered("uno", number, number), builder.fcmp_unordered("uno", old, old))
-        same = builder.or_(builder.fcmp_ordered("==", number, old), both)
-        earlier = builder.and_(same, builder.icmp_signed("<", place, old_place))
-        larger = builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
-        taken = builder.or_(always, builder.or_(larger, earlier))
-        emit.store(builder.select(taken, number, old), target)
-        emit.store(builder.select(taken, place, old_place), target_place)
-        return []
-
-    emit.loop(builder.sdiv(builder.add(count, emit.word(emit.lanes - 1)), emit.word(emit.lanes)), [], body)
-
-
-def _masked_row(emit: Emitter, count: Any, step: Callable[[Any, Any], None]) -> None:
+def masked_row(emit: Emitter, count: Any, step: Callable[[Any, Any], None]) -> None:
     """Write code for rows of any length: `step(bytes from its start, mask of its lanes or None for all)`."""
     builder = emit.builder
     vectors = builder.sdiv(count, emit.word(emit.lanes))

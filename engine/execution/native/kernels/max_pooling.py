@@ -9,8 +9,9 @@ from typing import Any
 import numba
 import numpy as np
 
+from engine.execution.native.inline.maxima import larger_apart, larger_row, window_maxima
 from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_row, larger_apart, larger_row
+from engine.execution.native.inline.vectors import copy_row
 from engine.execution.native.inline.windows import (
     BEFORE,
     COUNT,
@@ -36,6 +37,9 @@ SOURCE, TARGET, INDEX = GEOMETRY, GEOMETRY + 1, GEOMETRY + 2
 """Words of a max pooling: addresses of the image, the maxima and their places;"""
 ROWS, PLACES, BEST, FOUND, CELLS = GEOMETRY + 3, GEOMETRY + 4, GEOMETRY + 5, GEOMETRY + 6, GEOMETRY + 7
 """scratch memory for a wide copy and the places of its numbers, for maxima and theirs; numbers in the copy."""
+
+INSIDE_FOUND, INSIDE_OFFSETS = GEOMETRY + 3, GEOMETRY + 4
+"""Those of one whose windows lie inside the image: scratch memory for places, and for where elements lie."""
 
 
 @kernel
@@ -63,6 +67,35 @@ def max_pool(a: Any) -> None:
                 for row in range(a[COUNT + 1]):
                     place = first + row * a[COUNT + 2]
                     widen(a[INDEX] + place * 8, a[FOUND] + row * a[WIDTH] * 4, a[COUNT + 2])
+
+
+@kernel
+def max_pool_inside(a: Any) -> None:
+    """Find the largest element of each window and its place, where no window reaches over the image's end.
+
+    Words: those of the geometry; addresses of the image, the maxima and their places; scratch memory for the places of
+    a plane, int32, and for where the elements of a window lie, int64.
+    """
+    found, offsets = a[INSIDE_FOUND], view(a[INSIDE_OFFSETS], a[KERNEL] * a[KERNEL + 1] * a[KERNEL + 2], np.int64)
+    tap = 0
+    for i in range(a[KERNEL]):
+        for j in range(a[KERNEL + 1]):
+            for k in range(a[KERNEL + 2]):
+                line = i * a[DILATION] * a[EXTENT + 1] + j * a[DILATION + 1]
+                offsets[tap] = line * a[EXTENT + 2] + k * a[DILATION + 2]
+                tap += 1
+    columns, done = a[COUNT + 2], 0
+    for image in range(a[IMAGES]):
+        source = a[SOURCE] + image * a[EXTENT] * a[EXTENT + 1] * a[EXTENT + 2] * itemsize
+        for plane in range(a[COUNT]):
+            for row in range(a[COUNT + 1]):
+                first = (plane * a[STRIDE] * a[EXTENT + 1] + row * a[STRIDE + 1]) * a[EXTENT + 2]
+                window_maxima(
+                    a[TARGET] + (done + row * columns) * itemsize, found + row * columns * 4, source + first * itemsize,
+                    first, a[INSIDE_OFFSETS], offsets.size, a[STRIDE + 2], columns, real(0),
+                )  # fmt: skip
+            widen(a[INDEX] + done * 8, found, a[COUNT + 1] * columns)
+            done += a[COUNT + 1] * columns
 
 
 @inline
@@ -156,12 +189,25 @@ def window_words(extents: Sequence[int], counts: Sequence[int], work: Work) -> t
     return words, width, rows * width
 
 
+def _lie_inside(extents: Sequence[int], counts: Sequence[int], work: Work) -> bool:
+    """Return whether no window reaches over an end, and windows follow one another by 1 or 2 columns."""
+    attrs = work.attrs
+    axes = zip(extents, counts, attrs["kernel"], attrs["stride"], attrs["dilation"], strict=True)
+    inside = all((count - 1) * step + (taps - 1) * apart < extent for extent, count, taps, step, apart in axes)
+    return inside and attrs["stride"][-1] <= 2 and not any(attrs["padding"])
+
+
 @lowers("max_pool")
 def _(work: Work) -> list[Call] | None:
     (x,), (best, index) = work.inputs, work.outputs
     if not alike(x, best) or not index.flags.c_contiguous or not best.size or math.prod(x.shape[2:]) >= NOWHERE:
         return None
     words, _, cells = window_words(x.shape[2:], best.shape[2:], work)
+    channels = x.shape[0] * x.shape[1]
+    if _lie_inside(x.shape[2:], best.shape[2:], work):
+        offsets = -(-math.prod(best.shape[-2:]) * 4 // 64) * 64
+        inside = (channels, *words, x, best, index, Scratch(), Scratch(offsets))
+        return [Call(max_pool_inside, x.dtype, inside, offsets + 8 * math.prod(work.attrs["kernel"]))]
     stride, size = work.attrs["stride"][-1], x.itemsize
     spread = cells * stride + work.attrs["kernel"][-1] * work.attrs["dilation"][-1] + SPARE
     wide = -(-spread // 16) * 16
@@ -169,7 +215,6 @@ def _(work: Work) -> list[Call] | None:
     maxima = places + wide * 4
     found = maxima + wide * size
     scratch = Scratch(), Scratch(places), Scratch(maxima), Scratch(found)
-    channels = x.shape[0] * x.shape[1]
     return [Call(max_pool, x.dtype, (channels, *words, x, best, index, *scratch, wide), found + wide * 4)]
 
 
