@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from engine.execution.native.inline.pointers import float32_of, float_of
+from engine.execution.native.inline.pointers import float32_of, float_of, whole_of
 
 EXACT = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 """The terms of a polynomial stay in their order."""
@@ -53,7 +53,7 @@ def _exp64(x: Any) -> Any:
     rr = r * r
     p = r * ((1.26177193074810590878e-4 * rr + 3.02994407707441961300e-2) * rr + 9.99999999999999999910e-1)
     q = ((3.00198505138664455042e-6 * rr + 2.52448340349684104192e-3) * rr + 2.27265548208155028766e-1) * rr
-    value = (1.0 + 2.0 * p / (q + 2.0 - p)) * float_of((np.int64(n) + 1022) << 52) * 2.0
+    value = (1.0 + 2.0 * p / (q + 2.0 - p)) * float_of((whole_of(n) + 1022) << 52) * 2.0
     return 0.0 if x < low else value
 
 

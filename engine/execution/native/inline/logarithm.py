@@ -10,7 +10,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from engine.execution.native.inline.arithmetic import EXACT, exp
-from engine.execution.native.inline.pointers import float32_of, float_of
+from engine.execution.native.inline.pointers import float32_of, float_of, whole_of
 
 INLINE = {**EXACT, "forceinline": True}
 """A loop that calls a function is not vectorised, however long the function."""
@@ -185,6 +185,6 @@ def _expm1_64(x: Any) -> Any:
     q = q * r + 0.04166666666666679
     q = q * r + 0.16666666666666835
     q = q * r + 0.5
-    half = float_of((np.int64(n) + 1022) << 52)  # 2^(n - 1): the largest results have an n that is no exponent
+    half = float_of((whole_of(n) + 1022) << 52)  # 2^(n - 1): the largest results have an n that is no exponent
     value = (half * (q * r * r + r) + (half - 0.5)) * 2.0
     return value if x != 0.0 else x

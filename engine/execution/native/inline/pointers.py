@@ -32,6 +32,24 @@ def float_of(typing_context: Any, bits: Any) -> Any:
     return types.float64(types.int64), generate
 
 
+SHIFT, SHIFT_BITS = 6755399441055744.0, 0x4338000000000000
+"""1.5 * 2**52: a float64 of this size has no fraction; and its bits."""
+
+
+@intrinsic
+def whole_of(typing_context: Any, number: Any) -> Any:
+    """Return a float64 without fraction, of a magnitude below 2**51, as an int64.
+
+    A conversion would be made one number at a time: AVX2 has none of vectors.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shifted = builder.fadd(arguments[0], ir.Constant(ir.DoubleType(), SHIFT))
+        return builder.sub(builder.bitcast(shifted, _INT), ir.Constant(_INT, SHIFT_BITS))
+
+    return types.int64(types.float64), generate
+
+
 @intrinsic
 def float32_of(typing_context: Any, bits: Any) -> Any:
     """Return the float32 that an int32 holds the bits of."""

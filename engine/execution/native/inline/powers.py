@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from engine.execution.native.inline.logarithm import INLINE, bits_of, log
-from engine.execution.native.inline.pointers import float_of
+from engine.execution.native.inline.pointers import float_of, whole_of
 
 ROUNDED = {"fastmath": False, "error_model": "numpy", "forceinline": True}
 """What rounding takes from a sum or a product is computed: none may be joined with another operation."""
@@ -126,7 +126,7 @@ def _exp2(x: Any) -> Any:
         z = r * r
         p = r * ((2.30933477057345225087e-2 * z + 2.02020656693165307700e1) * z + 1.51390680115615096133e3)
         q = (z + 2.33184211722314911771e2) * z + 4.36821166879210612817e3
-        value = (1.0 + 2.0 * p / (q - p)) * float_of((np.int64(n) + 1022) << 52) * 2.0
+        value = (1.0 + 2.0 * p / (q - p)) * float_of((whole_of(n) + 1022) << 52) * 2.0
         return 0.0 if x < -1022.0 else value
 
     return power
@@ -157,9 +157,9 @@ def _exponential_of_sum(high: Any, low: Any) -> Any:
         q = q * r + 0.16666666666666835
         q = q * r + 0.5
         # 2^n in two factors: n may be no exponent that a float64 has.
-        half = np.int64(n) >> 1
+        half = whole_of(n) >> 1
         scaled = (1.0 + (r + r * r * q)) * float_of((half + 1023) << 52)
-        value = scaled * float_of((np.int64(n) - half + 1023) << 52)
+        value = scaled * float_of((whole_of(n) - half + 1023) << 52)
         value = value if t < MOST else np.inf
         return value if high >= LEAST else (0.0 if high < LEAST else high)
 

@@ -13,6 +13,7 @@ from numba import types
 from numba.extending import overload
 
 from engine.execution.native.inline.logarithm import INLINE
+from engine.execution.native.inline.pointers import whole_of
 
 LIMIT = 500_000.0
 """Arguments of a larger magnitude have multiples of more than 20 bits."""
@@ -55,7 +56,7 @@ def _sine(x: Any, turn: Any) -> Any:
         half = 0.5 * z
         top = 1.0 - half
         c = top + (((1.0 - top) - half) + (z * z * q - high * low))
-        quarter = np.int64(k) + turn
+        quarter = whole_of(k) + turn
         value = c if quarter & 1 else s
         return -value if quarter & 2 else value
 
