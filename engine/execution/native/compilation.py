@@ -52,6 +52,7 @@ COMMON = frozenset(
         "leaky_relu_float32",
         "mask_float32",
         "max_pool_float32",
+        "max_pool_inside_float32",
         "max_unpool_float32",
         "momentum_float32",
         "mul_float32",
