@@ -177,11 +177,12 @@ class Emitter:
     def masked_store(self, value: Any, address: Any, mask: Any) -> None:
         """Store the first lanes, of numbers or of int32: those of a mask, all if it is None.
 
-        AVX2 has an instruction for any lanes, which takes ten times as long as a plain one on AMD's processors.
+        AVX2 has an instruction for any lanes, which takes ten times as long as a plain one on AMD's processors; NEON
+        has none.
         """
         if mask is None:
             self.store(value, address)
-        elif vector_bytes() == 32:
+        elif vector_bytes() != 64:
             self._store_first(value, address, mask)
         else:
             suffix = "i32" if value.type.element == INDEX else self._suffix
