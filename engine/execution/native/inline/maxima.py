@@ -15,7 +15,7 @@ from engine.execution.native.inline.pointers import freeze
 from engine.execution.native.inline.vectors import INDEX, WORD, Emitter, masked_row
 
 
-def is_larger(builder: Any, number: Any, old: Any) -> Any:
+def _is_larger(builder: Any, number: Any, old: Any) -> Any:
     """Return whether numbers win against older ones: they are larger, or NaN where those are not."""
     return builder.and_(builder.fcmp_unordered(">", number, old), builder.fcmp_ordered("ord", old, old))
 
@@ -39,7 +39,7 @@ def larger_row(
         def step(shift: Any, mask: Any) -> None:
             number = emit.masked_load(builder.add(source, shift), mask)
             old = freeze(builder, emit.masked_load(builder.add(best, shift), mask))
-            taken = builder.or_(always, is_larger(builder, number, old))
+            taken = builder.or_(always, _is_larger(builder, number, old))
             emit.masked_store(builder.select(taken, number, old), builder.add(best, shift), mask)
             first = builder.add(place, builder.sdiv(shift, emit.word(emit.size)))
             found = builder.add(emit.spread(builder.trunc(first, INDEX), INDEX), steps)
@@ -92,7 +92,7 @@ def _larger_apart(
         both = builder.and_(builder.fcmp_unordered("uno", number, number), builder.fcmp_unordered("uno", old, old))
         same = builder.or_(builder.fcmp_ordered("==", number, old), both)
         earlier = builder.and_(same, builder.icmp_signed("<", place, old_place))
-        taken = builder.or_(always, builder.or_(is_larger(builder, number, old), earlier))
+        taken = builder.or_(always, builder.or_(_is_larger(builder, number, old), earlier))
         emit.store(builder.select(taken, number, old), target)
         emit.store(builder.select(taken, place, old_place), target_place)
         return []
@@ -150,7 +150,7 @@ def _window_maxima(
             old, old_place = values
             offset = emit.load(emit.at(offsets, (index, 8)), WORD)
             number = _every(emit, step, emit.at(first, (offset, emit.size)), left)
-            taken = is_larger(builder, number, old)
+            taken = _is_larger(builder, number, old)
             here = builder.add(at, emit.spread(builder.trunc(offset, INDEX), INDEX))
             return [builder.select(taken, number, old), builder.select(taken, here, old_place)]
 
