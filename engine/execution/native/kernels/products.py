@@ -10,6 +10,7 @@ from engine.core.value import Array
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.kernel import FLOATS, kernel, real
 from engine.execution.native.kernels.blocked_product import by_blocks
+from engine.execution.native.kernels.half_product import by_tiles
 from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_panels
 from engine.execution.native.kernels.paired_product import by_pairs
@@ -98,7 +99,7 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     k = a.shape[0] if ta else a.shape[1]
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
     if _are_halves(a, b, c):
-        return by_pairs(words)
+        return by_tiles(words) or by_pairs(words)
     ways = () if more else (by_vector, by_parts, by_panels, by_blocks)
     found = next((calls for calls in (way(words, c.dtype) for way in ways) if calls), None)
     return found or [Call(products if more else product, c.dtype, words)]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
-from engine.execution.native.inline.split_tiles import has_tiles
-from engine.execution.native.kernels.split_product import COLUMNS_BLOCK, DEPTH, ROWS_BLOCK, split_product
+from engine.execution.native.inline.register_tiles import has_tiles
+from engine.execution.native.kernels.split_product import DEPTH, split_product
+from engine.execution.native.kernels.tile_product import COLUMNS_BLOCK, ROWS_BLOCK
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 
@@ -57,11 +58,11 @@ def exact(a: Array, b: Array, ta: bool, tb: bool) -> tuple[Array, Array]:
 
 
 def error(depth: int) -> float:
-    """Return the largest error of a sum, by the sum of its magnitudes: the rounding of at most `DEPTH` sums in a row.
+    """Return the largest error of a sum, by the sum of its magnitudes: of at most 2 `DEPTH` roundings in a row.
 
     The sums of blocks are rounded too, and products by at most two roundings.
     """
-    return (DEPTH + 2 * depth / DEPTH + 2) * float(np.finfo(np.float32).eps)
+    return (2 * DEPTH + 2 * depth / DEPTH + 2) * float(np.finfo(np.float32).eps)
 
 
 @pytest.mark.law
@@ -69,7 +70,7 @@ def error(depth: int) -> float:
 def test_products_of_any_extents_are_right(ta: bool, tb: bool, run_both: RunBoth) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     small = [(70, 70, 70)] * 6
-    for most in (*small, (150, 150, 4 * DEPTH), (2 * ROWS_BLOCK, 300, 200), (90, 2 * COLUMNS_BLOCK, 150)):
+    for most in (*small, (150, 150, 5 * DEPTH), (4 * ROWS_BLOCK, 300, 200), (90, 2 * COLUMNS_BLOCK, 150)):
         m, n, k = (int(draw.integers(2, high)) for high in most)
         a, b, c = part(draw, m, k, turned=ta), part(draw, k, n, turned=tb), part(draw, m, n)
         multiplied(a, b, run_both, c, ta=ta, tb=tb)

@@ -1,4 +1,4 @@
-"""Products of bfloat16 by pairs: any even depth, strides and transposition, against extended precision."""
+"""Products of bfloat16, by pairs and by tile registers: any even depth, strides and transposition, against float64."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import pytest
 
 from engine.core.dtypes import BFLOAT16
 from engine.core.value import Array
+from engine.execution.native.inline.register_tiles import has_tiles
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import PAIRS
+from engine.execution.native.kernels.half_product import half_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 from tests.engine.execution.native.conftest import Compiled
@@ -21,11 +23,17 @@ pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with
 LAYOUTS = [(False, True), (False, False), (True, False)]
 
 
-@pytest.fixture(autouse=True)
-def _always_by_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the kernels on machines without the instruction too, where they are made of others."""
+@pytest.fixture(params=["pairs", "tiles"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Take one of the kernels, that of pairs on machines without the instruction too, where it is made of others."""
+    chosen = str(request.param)
+    if chosen == "tiles" and not has_tiles():
+        pytest.skip("only machines with AMX multiply by tile registers")
+    monkeypatch.setattr("engine.execution.native.kernels.half_product.has_tiles", lambda: chosen == "tiles")
+    monkeypatch.setattr("engine.execution.native.kernels.half_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.paired_product.multiplies_pairs", lambda: True)
     monkeypatch.setattr("engine.execution.native.kernels.paired_product.SMALL", 0)
+    return chosen
 
 
 def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any = BFLOAT16) -> Array:
@@ -44,15 +52,16 @@ def operands(draw: np.random.Generator, m: int, n: int, k: int, ta: bool, tb: bo
 
 @pytest.mark.law
 @pytest.mark.parametrize(("ta", "tb"), LAYOUTS)
-def test_products_of_any_extents_are_right(ta: bool, tb: bool, compiled: Compiled) -> None:
+def test_products_of_any_extents_are_right(ta: bool, tb: bool, way: str, compiled: Compiled) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for most in [(150, 150, 300)] * 4 + [(300, 510, 400), (60, 700, 900)]:
-        m, n, half = (int(draw.integers(32, high)) for high in most)
+        m, n, half = (int(draw.integers(8 if way == "tiles" else 32, high)) for high in most)
         k = 2 * half
         a, b, c = operands(draw, m, n, k, ta, tb)
         attrs = {"transpose_a": ta, "transpose_b": tb}
         calls = calls_of("matrix_product", Work([a, b], [c], attrs)) or []
-        assert [call.dtype for call in calls] == [PAIRS]
+        assert [call.kernel is half_product for call in calls] == [way == "tiles"]
+        assert way == "tiles" or calls[0].dtype == PAIRS
         compiled("matrix_product", [a, b], [c], attrs)
         left, right = (x.astype(np.float64) for x in (a.T if ta else a, b.T if tb else b))
         bound = k * np.finfo(np.float32).eps * (abs(left) @ abs(right))
