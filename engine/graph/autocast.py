@@ -29,9 +29,14 @@ def at_autocast(op: Op[Any], operands: Sequence[Operand], half: DType) -> list[O
     dtype = _autocast_dtype(op, floats, half)
     if dtype is None:
         return list(operands)
-    return [
-        cast(v, dtype=dtype) if isinstance(v, Value) and is_float(v.dtype) and v.dtype != dtype else v for v in operands
-    ]
+    made: dict[object, Value] = {}  # equal operands stay equal, as those of self-attention
+    return [_cast_once(v, dtype, made) if isinstance(v, Value) and is_float(v.dtype) else v for v in operands]
+
+
+def _cast_once(value: Value, dtype: DType, made: dict[object, Value]) -> Value:
+    if value.key not in made:
+        made[value.key] = cast(value, dtype=dtype) if value.dtype != dtype else value
+    return made[value.key]
 
 
 def _autocast_dtype(op: Op[Any], floats: Sequence[DType], half: DType) -> DType | None:

@@ -194,6 +194,14 @@ def test_integers_and_plain_numbers_stay_as_they_are() -> None:
     assert at_autocast(OPS["where"], operands, FLOAT16) == operands
 
 
+def test_operands_that_are_one_value_stay_one_value() -> None:
+    operand = Value((2, 2), FLOAT32, np.ones((2, 2), np.float32))
+    first, second = at_autocast(OPS["matmul"], [operand, operand], FLOAT16)
+    assert first is second
+    assert isinstance(first, Value)
+    assert first.dtype == FLOAT16
+
+
 def test_promoting_ops_keep_their_own_rule_for_numbers_without_axes() -> None:
     array = Value((2,), FLOAT16, np.ones(2, np.float16))
     number = Value((), FLOAT32, np.ones((), np.float32))
