@@ -13,6 +13,7 @@ from typing import Any
 
 import numba
 
+from engine.execution.native.inline.matrix_tiles import transpose, transpose_every_second
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.vectors import copy_every_second, copy_row
 
@@ -97,38 +98,65 @@ def copy_tile(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: An
                     column = start * step + g - a[BEFORE + 2]
                     width = (a[COUNT + 2] + (a[TAPS + 2] - 1) * a[DILATION + 2] // step) - start
                     width = min(width, (a[EXTENT + 2] - column + step - 1) // step)
-                    for image in range(a[TILE_IMAGES]):
-                        base = source + image * a[SOURCE_IMAGE] + channel * a[SOURCE_CHANNEL]
-                        base += (z * a[EXTENT + 1] * a[EXTENT + 2] + column) * itemsize
+                    base = source + channel * a[SOURCE_CHANNEL]
+                    base += (z * a[EXTENT + 1] * a[EXTENT + 2] + column) * itemsize
+                    for image in range(a[TILE_IMAGES] if a[SIDE] == 1 else 1):
                         for row in range(rows + reach):
                             y = (first + row) * a[STRIDE + 1] + f - a[BEFORE + 1]
                             inside = z >= 0 and z < a[EXTENT] and y >= 0 and y < a[EXTENT + 1]
-                            line = base + y * a[EXTENT + 2] * itemsize
+                            line = base + image * a[SOURCE_IMAGE] + y * a[EXTENT + 2] * itemsize
+                            place = target + (row * a[PITCH] + start) * a[SIDE] * itemsize
                             if a[SIDE] > 1:
-                                place = target + ((row * a[PITCH] + start) * a[SIDE] + image) * itemsize
-                                known = inside and image < images
-                                copy_apart(place, a[SIDE], line, step, max(width, 0), known, itemsize, real)
+                                known = images if inside else 0
+                                copy_beside(
+                                    place, a[SIDE], line, a[SOURCE_IMAGE], known, step, width, a[LANES], itemsize, real
+                                )
                             elif image < images:
-                                place = target + (row * a[PITCH] + start) * itemsize
                                 copy_line(place, line, width, step, inside, itemsize, real)
-                        target += a[HEIGHT] * a[PITCH] * itemsize if a[SIDE] == 1 else 0
-                    target += a[TILE_IMAGES] * a[HEIGHT] * a[PITCH] * itemsize if a[SIDE] > 1 else 0
+                        target += a[HEIGHT] * a[PITCH] * itemsize * (1 if a[SIDE] == 1 else a[TILE_IMAGES])
 
 
 @numba.njit(error_model="numpy")
-def copy_apart(
-    target: Any, apart: Any, source: Any, step: Any, count: Any, known: Any, itemsize: Any, real: Any
+def copy_beside(
+    target: Any,
+    side: Any,
+    source: Any,
+    image_step: Any,
+    images: Any,
+    step: Any,
+    count: Any,
+    lanes: Any,
+    itemsize: Any,
+    real: Any,
 ) -> None:
-    """Copy every `step`-th number to every `apart`-th place, `count` in all; zeros unless they are `known`."""
-    if known:
-        for _ in range(count):
-            view(target, 1, real)[0] = view(source, 1, real)[0]
-            target += apart * itemsize
-            source += step * itemsize
-    else:
-        for _ in range(count):
-            view(target, 1, real)[0] = real(0)
-            target += apart * itemsize
+    """Copy `count` numbers of a row, every `step`-th, of images to where `side` of them lie side by side.
+
+    Rows of the images lie `image_step` bytes apart; those behind the first `images` are zeros.
+    """
+    if images < side and count > 0:
+        numbers = view(target, count * side, real)
+        for e in range(numbers.size):
+            numbers[e] = real(0)
+    if count > 0 and step <= 2:
+        for first in range(0, images, lanes):
+            place, line, height = target + first * itemsize, source + first * image_step, min(lanes, images - first)
+            if step == 1:
+                transpose(place, side * itemsize, line, image_step, height, count, real(0))
+            else:
+                transpose_every_second(place, side * itemsize, line, image_step, height, count, real(0))
+    elif step > 2:
+        for image in range(images):
+            place, line = target + image * itemsize, source + image * image_step
+            copy_apart(place, side, line, step, count, itemsize, real)
+
+
+@numba.njit(error_model="numpy")
+def copy_apart(target: Any, apart: Any, source: Any, step: Any, count: Any, itemsize: Any, real: Any) -> None:
+    """Copy every `step`-th number to every `apart`-th place, `count` in all."""
+    for _ in range(count):
+        view(target, 1, real)[0] = view(source, 1, real)[0]
+        target += apart * itemsize
+        source += step * itemsize
 
 
 @numba.njit(error_model="numpy")

@@ -108,48 +108,60 @@ def prefetch_rows(typing_context: Any, target: Any, step: Any, rows: Any) -> Any
     return types.void(*[types.int64] * 3), generate
 
 
-@intrinsic
-def transpose(
-    typing_context: Any,
-    target: Any,
-    target_step: Any,
-    source: Any,
-    source_step: Any,
-    rows: Any,
-    columns: Any,
-    zero: Any,
-) -> Any:
-    """target[c, r] = source[r, c] for as many rows as a register has lanes, or fewer, and any number of columns > 0.
+def _transposing(apart: int) -> Any:
+    @intrinsic
+    def transpose(
+        typing_context: Any,
+        target: Any,
+        target_step: Any,
+        source: Any,
+        source_step: Any,
+        rows: Any,
+        columns: Any,
+        zero: Any,
+    ) -> Any:
+        """target[c, r] = source[r, c] for as many rows as a register has lanes, or fewer, and any number of columns.
 
-    Steps are in bytes from row to row.
-    """
+        Steps are in bytes from row to row. There is at least one column.
+        """
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, target_step, source, source_step, rows, columns, _ = arguments
-        emit = Emitter(builder, zero)
-        last = builder.sub(rows, emit.word(1))
-        starts = []
-        for row in range(emit.lanes):  # rows behind the last one are read as that
-            inside = builder.icmp_signed("<", emit.word(row), rows)
-            starts.append(builder.add(source, builder.mul(builder.select(inside, emit.word(row), last), source_step)))
-        blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            _transpose(Emitter(builder, zero), apart, *arguments[:-1])
+            return context.get_dummy_value()
 
-        def block(index: Any, _: list[Any]) -> list[Any]:
-            first = builder.mul(index, emit.word(emit.lanes))
-            left = builder.sub(columns, first)
-            mask = emit.first_lanes(left)
-            read = [emit.masked_load(emit.at(start, (first, emit.size)), mask) for start in starts]
-            for column, vector in enumerate(transposed(emit, read)):
-                inside = builder.icmp_signed("<", emit.word(column), left)
-                kept = emit.first_lanes(builder.select(inside, rows, emit.word(0)))
-                place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
-                emit.masked_store(vector, place, kept)
-            return []
+        return types.void(*[types.int64] * 6, zero), generate
 
-        emit.loop(blocks, [], block)
-        return context.get_dummy_value()
+    return transpose
 
-    return types.void(*[types.int64] * 6, zero), generate
+
+def _transpose(
+    emit: Emitter, apart: int, target: Any, target_step: Any, source: Any, source_step: Any, rows: Any, columns: Any
+) -> None:
+    builder = emit.builder
+    last = builder.sub(rows, emit.word(1))
+    starts = []
+    for row in range(emit.lanes):  # rows behind the last one are read as that
+        inside = builder.icmp_signed("<", emit.word(row), rows)
+        starts.append(builder.add(source, builder.mul(builder.select(inside, emit.word(row), last), source_step)))
+    blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
+
+    def block(index: Any, _: list[Any]) -> list[Any]:
+        first = builder.mul(index, emit.word(emit.lanes))
+        left = builder.sub(columns, first)
+        read = [emit.load_first(emit.at(start, (first, apart * emit.size)), left, apart) for start in starts]
+        for column, vector in enumerate(transposed(emit, read)):
+            inside = builder.icmp_signed("<", emit.word(column), left)
+            kept = emit.first_lanes(builder.select(inside, rows, emit.word(0)))
+            place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
+            emit.masked_store(vector, place, kept)
+        return []
+
+    emit.loop(blocks, [], block)
+
+
+transpose = _transposing(1)
+transpose_every_second = _transposing(2)
+"""As `transpose`, of every second number of the rows of the source."""
 
 
 def transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:

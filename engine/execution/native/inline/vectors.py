@@ -95,6 +95,21 @@ class Emitter:
         even = ir.Constant(ir.VectorType(INDEX, self.lanes), [2 * lane for lane in range(self.lanes)])
         return self.builder.shuffle_vector(low, high, even)
 
+    def load_first(self, address: Any, count: Any, apart: int) -> Any:
+        """Load the first `count` numbers, or every second one if they are 2 `apart`; other lanes are 0.
+
+        No memory is touched behind the last one. At most all lanes are filled.
+        """
+        if apart == 1:
+            return self.masked_load(address, self.first_lanes(count))
+        builder, lanes = self.builder, self.lanes
+        read = builder.sub(builder.add(count, count), self.word(1))
+        low = self.masked_load(address, self.first_lanes(read))
+        behind = self.at(address, (self.word(lanes), self.size))
+        high = self.masked_load(behind, self.first_lanes(builder.sub(read, self.word(lanes))))
+        even = ir.Constant(ir.VectorType(INDEX, lanes), [2 * lane for lane in range(lanes)])
+        return builder.shuffle_vector(low, high, even)
+
     def store(self, value: Any, address: Any) -> None:
         """Store a vector or number."""
         self.builder.store(value, self.builder.inttoptr(address, value.type.as_pointer())).align = self.size
@@ -286,16 +301,11 @@ def copy_every_second(typing_context: Any, target: Any, source: Any, count: Any,
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target, source, count, _ = arguments
         emit = Emitter(builder, zero)
-        read = builder.sub(builder.add(count, count), emit.word(1))
-        even = ir.Constant(ir.VectorType(INDEX, emit.lanes), [2 * lane for lane in range(emit.lanes)])
 
         def step(shift: Any, mask: Any) -> None:
-            first = builder.add(source, builder.add(shift, shift))
-            left = builder.sub(read, builder.sdiv(builder.add(shift, shift), emit.word(emit.size)))
-            low = emit.masked_load(first, emit.first_lanes(left))
-            behind = builder.add(first, emit.word(vector_bytes()))
-            high = emit.masked_load(behind, emit.first_lanes(builder.sub(left, emit.word(emit.lanes))))
-            emit.masked_store(builder.shuffle_vector(low, high, even), builder.add(target, shift), mask)
+            left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
+            numbers = emit.load_first(builder.add(source, builder.add(shift, shift)), left, 2)
+            emit.masked_store(numbers, builder.add(target, shift), mask)
 
         masked_row(emit, count, step)
         return context.get_dummy_value()

@@ -31,10 +31,12 @@ from engine.execution.native.inline.images import (
     TILE_ROWS,
     clear,
     copy_apart,
+    copy_beside,
     copy_tile,
     vectors_of,
     write_table,
 )
+from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.vectors import copy_row
 from engine.execution.native.kernel import inline, itemsize, kernel, real
@@ -130,20 +132,24 @@ def pack(a: Any, itemsize: Any, real: Any) -> None:
 @inline
 def deliver(a: Any, place: Any, images: Any, rows: Any, step: Any, itemsize: Any, real: Any) -> None:
     """Copy the rows of a tile's result to where they belong."""
-    columns, apart = a[COUNT + 2], a[TARGET + 5]
-    for image in range(images):
+    columns, apart, lanes = a[COUNT + 2], a[TARGET + 5], a[LANES]
+    together = a[SIDE] > 1 and apart == itemsize
+    for image in range(1 if together else images):
         for m in range(a[OUTPUTS]):
             source = a[RESULT] + m * step + image * (a[SEGMENT] if a[SIDE] == 1 else 1) * itemsize
             target = place + image * a[TARGET + 1] + m * a[TARGET + 2]
             for _ in range(rows):
-                if a[SIDE] > 1:
-                    copy_apart(target, apart // itemsize, source, a[SIDE], columns, True, itemsize, real)
+                if together:
+                    for c in range(0, columns, lanes):
+                        read = source + c * a[SIDE] * itemsize
+                        count = min(lanes, columns - c)
+                        transpose(
+                            target + c * itemsize, a[TARGET + 1], read, a[SIDE] * itemsize, count, images, real(0)
+                        )
                 elif apart == itemsize:
                     copy_row(target, source, columns, real(0))
                 else:
-                    numbers = view(source, columns, real)
-                    for e in range(numbers.size):
-                        view(target + e * apart, 1, real)[0] = numbers[e]
+                    copy_apart(target, apart // itemsize, source, a[SIDE], columns, itemsize, real)
                 source += a[PITCH] * a[SIDE] * itemsize
                 target += a[TARGET + 4]
 
@@ -219,13 +225,11 @@ def add_products(
 def widen(a: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
     """Copy a tile of the cotangent, its rows as far apart as those of the images' copy, with zeros between them."""
     for m in range(a[OUTPUTS]):
-        for image in range(a[TILE_IMAGES] if a[SIDE] > 1 else 0):
-            source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
-            target = a[WIDE] + (m * a[SPAN] + image) * itemsize
-            for _ in range(rows):
-                copy_apart(target, a[SIDE], source, 1, a[COUNT + 2], image < images, itemsize, real)
-                source += a[COUNT + 2] * itemsize
-                target += a[PITCH] * a[SIDE] * itemsize
+        source, target = place + m * a[COTANGENT + 2], a[WIDE] + m * a[SPAN] * itemsize
+        for _ in range(rows if a[SIDE] > 1 else 0):
+            copy_beside(target, a[SIDE], source, a[COTANGENT + 1], images, 1, a[COUNT + 2], a[LANES], itemsize, real)
+            source += a[COUNT + 2] * itemsize
+            target += a[PITCH] * a[SIDE] * itemsize
         for image in range(images if a[SIDE] == 1 else 0):
             source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
             target = a[WIDE] + (m * a[TILE_IMAGES] + image) * a[SPAN] * itemsize
