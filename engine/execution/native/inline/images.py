@@ -21,16 +21,16 @@ IMAGES, GROUPS, INPUTS, OUTPUTS = 0, 1, 2, 3
 """Words: images, groups of channels, and the channels of a group on both sides."""
 SOURCE, SOURCE_IMAGE, SOURCE_CHANNEL = 4, 5, 6
 """Address of the images, bytes from image to image and from channel to channel; below that they are row-major."""
-EXTENT, COUNT, STRIDE, BEFORE, DILATION, TAPS = 7, 10, 13, 16, 19, 22
+EXTENT, COUNT, STRIDE, BEFORE, DILATION, TAPS, SHIFT = 7, 10, 13, 16, 19, 22, 25
 """Three words each, for planes, rows and columns: of the image; windows; between windows; zeros before the image;
-between the elements of the kernel; elements of the kernel."""
-TILE_IMAGES, TILE_ROWS, PITCH, HEIGHT = 25, 26, 27, 28
+between the elements of the kernel; elements of the kernel; where the first of them lies in a window."""
+TILE_IMAGES, TILE_ROWS, PITCH, HEIGHT = 28, 29, 30, 31
 """Images and rows of windows in a tile; numbers from row to row of its copy, and rows of an image there."""
-TABLE, PADDED, PADDED_BYTES, LANES = 29, 30, 31, 32
-"""Scratch memory: where kernel elements lie (64-bit words), the copy and its bytes; numbers in a vector register."""
-SIDE = 33
+PADDED, PADDED_BYTES, LANES = 32, 33, 34
+"""Scratch memory for the copy, and its bytes; numbers in a vector register."""
+SIDE = 35
 """How many images lie side by side: all of a tile, or 1."""
-HEAD = 34
+HEAD = 36
 """How many words the geometry has."""
 
 
@@ -49,26 +49,35 @@ def clear(address: Any, size: Any) -> None:
 
 
 @numba.njit(error_model="numpy")
-def write_table(a: Any, itemsize: Any) -> Any:
-    """Write where in a copy each element of the kernel lies, channel by channel; return how many there are."""
+def write_table(a: Any, table: Any, kernel: Any, itemsize: Any) -> Any:
+    """Write where in a copy each element of a kernel lies, channel by channel; return how many there are.
+
+    Args:
+        a: the block.
+        table: scratch memory for the result, 64-bit words.
+        kernel: place of the nine words DILATION, TAPS and SHIFT of the kernel: those of the geometry, or of one whose
+            elements are some of these.
+        itemsize: bytes of a number.
+    """
     image = a[HEIGHT] * a[PITCH]
     block = a[TILE_IMAGES] * image
     across, down = phases(a, 2), phases(a, 1)
-    taps = a[TAPS] * a[TAPS + 1] * a[TAPS + 2]
-    table = view(a[TABLE], a[INPUTS] * taps, numba.int64)
+    dilation, taps, shift = kernel, kernel + TAPS - DILATION, kernel + SHIFT - DILATION
+    count = a[INPUTS] * a[taps] * a[taps + 1] * a[taps + 2]
+    places = view(table, count, numba.int64)
     place = 0
     for channel in range(a[INPUTS]):
-        for i in range(a[TAPS]):
-            plane = channel * a[TAPS] + i
-            for j in range(a[TAPS + 1]):
-                y = j * a[DILATION + 1]
-                for k in range(a[TAPS + 2]):
-                    x = k * a[DILATION + 2]
+        for i in range(a[taps]):
+            plane = channel * a[TAPS] + a[shift] + i * a[dilation] // a[DILATION]
+            for j in range(a[taps + 1]):
+                y = a[shift + 1] + j * a[dilation + 1]
+                for k in range(a[taps + 2]):
+                    x = a[shift + 2] + k * a[dilation + 2]
                     part = (plane * down + y % a[STRIDE + 1]) * across + x % a[STRIDE + 2]
                     row, column = y // a[STRIDE + 1], x // a[STRIDE + 2]
-                    table[place] = (part * block + (row * a[PITCH] + column) * a[SIDE]) * itemsize
+                    places[place] = (part * block + (row * a[PITCH] + column) * a[SIDE]) * itemsize
                     place += 1
-    return place
+    return count
 
 
 @numba.njit(error_model="numpy")

@@ -108,7 +108,7 @@ def prefetch_rows(typing_context: Any, target: Any, step: Any, rows: Any) -> Any
     return types.void(*[types.int64] * 3), generate
 
 
-def _transposing(apart: int) -> Any:
+def _transposing(read_apart: int, written_apart: int) -> Any:
     @intrinsic
     def transpose(
         typing_context: Any,
@@ -126,7 +126,7 @@ def _transposing(apart: int) -> Any:
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            _transpose(Emitter(builder, zero), apart, *arguments[:-1])
+            _transpose(Emitter(builder, zero), read_apart, written_apart, *arguments[:-1])
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 6, zero), generate
@@ -135,7 +135,15 @@ def _transposing(apart: int) -> Any:
 
 
 def _transpose(
-    emit: Emitter, apart: int, target: Any, target_step: Any, source: Any, source_step: Any, rows: Any, columns: Any
+    emit: Emitter,
+    read_apart: int,
+    written_apart: int,
+    target: Any,
+    target_step: Any,
+    source: Any,
+    source_step: Any,
+    rows: Any,
+    columns: Any,
 ) -> None:
     builder = emit.builder
     last = builder.sub(rows, emit.word(1))
@@ -148,20 +156,22 @@ def _transpose(
     def block(index: Any, _: list[Any]) -> list[Any]:
         first = builder.mul(index, emit.word(emit.lanes))
         left = builder.sub(columns, first)
-        read = [emit.load_first(emit.at(start, (first, apart * emit.size)), left, apart) for start in starts]
+        read = [emit.load_first(emit.at(start, (first, read_apart * emit.size)), left, read_apart) for start in starts]
         for column, vector in enumerate(transposed(emit, read)):
             inside = builder.icmp_signed("<", emit.word(column), left)
-            kept = emit.first_lanes(builder.select(inside, rows, emit.word(0)))
+            kept = builder.select(inside, rows, emit.word(0))
             place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
-            emit.masked_store(vector, place, kept)
+            emit.store_first(vector, place, kept, written_apart)
         return []
 
     emit.loop(blocks, [], block)
 
 
-transpose = _transposing(1)
-transpose_every_second = _transposing(2)
+transpose = _transposing(1, 1)
+transpose_every_second = _transposing(2, 1)
 """As `transpose`, of every second number of the rows of the source."""
+transpose_to_every_second = _transposing(1, 2)
+"""As `transpose`, to every second number of the rows of the target; for machines with AVX-512."""
 
 
 def transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:

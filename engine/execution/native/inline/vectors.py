@@ -207,6 +207,24 @@ class Emitter:
             place = self.builder.inttoptr(address, pointer)
             self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
 
+    def store_first(self, value: Any, address: Any, count: Any, apart: int) -> None:
+        """Store the first `count` numbers, at most all, to neighbouring places, or to every second if 2 `apart`.
+
+        The latter is for machines with AVX-512.
+        """
+        if apart == 1:
+            self.masked_store(value, address, self.first_lanes(count))
+            return
+        builder, lanes = self.builder, self.lanes
+        kind = ir.VectorType(INDEX, lanes)
+        even = ir.Constant(ir.VectorType(ir.IntType(1), lanes), [lane % 2 == 0 for lane in range(lanes)])
+        for half in range(2):
+            pairs = ir.Constant(kind, [half * lanes // 2 + lane // 2 for lane in range(lanes)])
+            left = builder.sub(builder.add(count, count), self.word(half * lanes))
+            mask = builder.and_(self.first_lanes(left), even)
+            place = self.at(address, (self.word(half * lanes), self.size))
+            self.masked_store(builder.shuffle_vector(value, value, pairs), place, mask)
+
     def _store_first(self, value: Any, address: Any, mask: Any) -> None:
         """Store all lanes if the mask has the last one, else pieces of half as many, of a quarter, and so on."""
         builder, size = self.builder, 4 if value.type.element == INDEX else self.size
@@ -306,6 +324,25 @@ def copy_every_second(typing_context: Any, target: Any, source: Any, count: Any,
             left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
             numbers = emit.load_first(builder.add(source, builder.add(shift, shift)), left, 2)
             emit.masked_store(numbers, builder.add(target, shift), mask)
+
+        masked_row(emit, count, step)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, zero), generate
+
+
+@intrinsic
+def copy_to_every_second(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
+    """Copy `count` neighbouring numbers to every second place; for machines with AVX-512."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target, source, count, _ = arguments
+        emit = Emitter(builder, zero)
+
+        def step(shift: Any, mask: Any) -> None:
+            left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
+            numbers = emit.masked_load(builder.add(source, shift), mask)
+            emit.store_first(numbers, builder.add(target, builder.add(shift, shift)), left, 2)
 
         masked_row(emit, count, step)
         return context.get_dummy_value()

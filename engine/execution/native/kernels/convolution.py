@@ -176,7 +176,6 @@ def geometry(
     numbers = inputs * planes.taps * rows.phases * columns.phases * tile.images * tile.height * columns.pitch
     # Blocks read whole vectors behind the last row.
     copied = rounded((numbers + columns.reach * tile.side + VECTORS * lanes) * x.itemsize)
-    taps = math.prod(axis.taps for axis in axes)
     words: list[Argument] = [x.shape[0], groups, inputs, outputs, x, x.strides[0], x.strides[1]]
     words += [axis.extent for axis in axes]
     words += [axis.count for axis in axes]
@@ -184,44 +183,78 @@ def geometry(
     words += [axis.before for axis in axes]
     words += [axis.dilation for axis in axes]
     words += [axis.taps for axis in axes]
-    table, padded = memory.take(inputs * taps * 8), memory.take(copied)
-    return (*words, tile.images, tile.rows, columns.pitch, tile.height, table, padded, copied, lanes, tile.side)
+    words += [0, 0, 0, tile.images, tile.rows, columns.pitch, tile.height]
+    return (*words, memory.take(copied), copied, lanes, tile.side)
 
 
 def correlation(
-    axes: Sequence[Axis], x: Array, weight: Array, out: Array, groups: int, steps: tuple[int, int, int]
+    phases: Sequence[Sequence[Axis]],
+    x: Array,
+    weight: Array,
+    out: Array,
+    groups: int,
+    steps: tuple[int, int, int],
 ) -> Call:
-    """Return the call that correlates x with the weight into out, at the places that the axes name.
+    """Return the call that correlates x with the weight into out, at the places that the axes of each phase name.
 
     `steps` are those of the weight in bytes: from group to group, output to output and input to input channel.
     """
     outputs, size = out.shape[1] // groups, x.itemsize
-    inputs = x.shape[1] // groups
-    tile = tiling(axes, x.shape[0], inputs, outputs, size, POSITIONS)
+    whole = [joined(axes) for axes in zip(*phases, strict=True)]
+    tile = tiling(whole, x.shape[0], x.shape[1] // groups, outputs, size, POSITIONS)
     memory = Memory()
-    words = geometry(axes, x, groups, outputs, tile, memory)
-    lanes, pitch = vector_bytes() // size, axes[2].pitch
-    segment = -(-tile.rows * pitch * tile.side // lanes) * lanes
-    taps = math.prod(axis.taps for axis in axes)
+    words = geometry(whole, x, groups, outputs, tile, memory)
+    lanes = vector_bytes() // size
+    segment = -(-tile.rows * whole[2].pitch * tile.side // lanes) * lanes
     kernel, image = _row_major(weight, size), _row_major(out, size)
-    # What is summed is given by the address of an array's first element.
-    first = tuple(axis.target[0] for axis in axes)
-    target = out.reshape(*out.shape[:2], *_three(out.shape[2:]), copy=False)[:, :, first[0] :, first[1] :, first[2] :]
-    start = tuple(axis.weight[0] for axis in axes)
-    taken = weight.reshape(*weight.shape[:2], *_three(weight.shape[2:]), copy=False)
-    taken = taken[:, :, start[0] :, start[1] :, start[2] :]
     return Call(
         correlate,
         x.dtype,
         (
             *words,
-            target, out.strides[0], out.strides[1], *(s * axis.target[1] for s, axis in zip(image, axes, strict=True)),
-            taken, *steps, *(s * axis.weight[1] for s, axis in zip(kernel, axes, strict=True)),
-            memory.take(groups * outputs * inputs * taps * size),
+            *out.strides[:2], *(s * axis.target[1] for s, axis in zip(image, phases[0], strict=True)),
+            *steps, *(s * axis.weight[1] for s, axis in zip(kernel, phases[0], strict=True)),
             memory.take(outputs * tile.images // tile.side * segment * size), segment, DEPTH, block_rows()[0],
+            len(phases), *(word for axes in phases for word in _phase(axes, whole, x, weight, out, groups, memory)),
         ),
         memory.size,
     )  # fmt: skip
+
+
+def joined(axes: Sequence[Axis]) -> Axis:
+    """Return an axis whose windows hold those of all phases, each as far behind its start as it has fewer zeros."""
+    first = axes[0]
+    if all(axis == first for axis in axes):
+        return first
+    before = max(axis.before for axis in axes)
+    reach = max(before - axis.before + (axis.taps - 1) * axis.dilation for axis in axes)
+    return Axis(first.extent, max(axis.count for axis in axes), 1, before, 1, reach + 1)
+
+
+def _phase(
+    axes: Sequence[Axis],
+    whole: Sequence[Axis],
+    x: Array,
+    weight: Array,
+    out: Array,
+    groups: int,
+    memory: Memory,
+) -> list[Argument]:
+    """Return the words of a phase: see engine.execution.native.kernels.correlation."""
+    words: list[Argument] = [axis.dilation for axis in axes]
+    words += [axis.taps for axis in axes]
+    words += [joint.before - axis.before for joint, axis in zip(whole, axes, strict=True)]
+    words += [axis.count for axis in axes]
+    elements = x.shape[1] // groups * math.prod(axis.taps for axis in axes)
+    table, packed = memory.take(elements * 8), memory.take(out.shape[1] * elements * x.itemsize)
+    target, taken = _from(out, [axis.target[0] for axis in axes]), _from(weight, [axis.weight[0] for axis in axes])
+    return [*words, target, taken, table, packed]
+
+
+def _from(x: Array, first: Sequence[int]) -> Array:
+    """Return an array from places of its spatial axes on: kernels get the address of its first element."""
+    part: Array = x.reshape(*x.shape[:2], *_three(x.shape[2:]), copy=False)
+    return part[:, :, first[0] :, first[1] :, first[2] :]
 
 
 def _three(extents: Sequence[int]) -> tuple[int, ...]:
@@ -245,7 +278,7 @@ def _(work: Work) -> list[Call] | None:
         return pointwise(x, weight, y, groups, transposed=False)
     outputs = weight.shape[0] // groups
     steps = (outputs * weight.strides[0], weight.strides[0], weight.strides[1])
-    return [correlation(forward_axes(x, weight.shape[2:], y.shape[2:], work), x, weight, y, groups, steps)]
+    return [correlation([forward_axes(x, weight.shape[2:], y.shape[2:], work)], x, weight, y, groups, steps)]
 
 
 @lowers("convolution_input")
@@ -261,7 +294,7 @@ def _(work: Work) -> list[Call] | None:
     phases = list(product(*backward_axes(g, weight.shape[2:], x.shape[2:], work)))
     met = [axes for axes in phases if all(axis.taps for axis in axes)]
     cleared = [] if len(met) == len(phases) else [Call(clear_bytes, x.dtype, (x, x.nbytes))]
-    return cleared + [correlation(axes, g, weight, x, groups, steps) for axes in met]
+    return cleared + ([correlation(met, g, weight, x, groups, steps)] if met else [])
 
 
 @lowers("convolution_weight")
@@ -280,6 +313,7 @@ def _(work: Work) -> list[Call] | None:
     words = geometry(axes, x, groups, outputs, tile, memory)
     lanes = vector_bytes() // size
     span = -(-tile.rows * axes[2].pitch * tile.side // lanes) * lanes
+    taps = math.prod(weight.shape[1:])
     wide = outputs * tile.images // tile.side * span * size
     tiles = -(-x.shape[0] // tile.images) * axes[0].count * -(-axes[1].count // tile.rows)
     partial: Argument = weight if tiles <= TILES else memory.take(weight.nbytes // groups)
@@ -289,7 +323,7 @@ def _(work: Work) -> list[Call] | None:
             x.dtype,
             (
                 *words, g, g.strides[0], g.strides[1], weight, memory.take(wide), wide, span, partial, TILES,
-                block_outputs()[0], block_taps()[0],
+                block_outputs()[0], block_taps()[0], memory.take(taps * 8),
             ),
             memory.size,
         )

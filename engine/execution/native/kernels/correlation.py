@@ -11,6 +11,7 @@ from typing import Any
 from engine.execution.native.inline.blocks import gradient_block, product_block
 from engine.execution.native.inline.images import (
     COUNT,
+    DILATION,
     GROUPS,
     HEAD,
     HEIGHT,
@@ -25,8 +26,6 @@ from engine.execution.native.inline.images import (
     SOURCE,
     SOURCE_CHANNEL,
     SOURCE_IMAGE,
-    TABLE,
-    TAPS,
     TILE_IMAGES,
     TILE_ROWS,
     clear,
@@ -36,60 +35,83 @@ from engine.execution.native.inline.images import (
     vectors_of,
     write_table,
 )
-from engine.execution.native.inline.matrix_tiles import transpose
+from engine.execution.native.inline.matrix_tiles import transpose, transpose_to_every_second
 from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_row
+from engine.execution.native.inline.vectors import copy_row, copy_to_every_second
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 
 TARGET = HEAD
-"""Words of a correlation: address of the result, bytes from image to image, channel, plane, row and column of it;"""
-WEIGHT = HEAD + 6
+"""Words of a correlation: bytes from image to image, channel, plane, row and column of the result;"""
+WEIGHT = HEAD + 5
 """of the weight, bytes from group to group, output channel, input channel, and along the three axes of the kernel;"""
-PACKED, RESULT, SEGMENT, DEPTH, ROWS = HEAD + 13, HEAD + 14, HEAD + 15, HEAD + 16, HEAD + 17
-"""scratch memory for the weight and a tile's result; numbers in that of an image, or of images side by side; kernel
-elements and rows a block."""
+RESULT, SEGMENT, DEPTH, ROWS, PHASES = HEAD + 11, HEAD + 12, HEAD + 13, HEAD + 14, HEAD + 15
+"""scratch memory for a tile's result; numbers in that of an image, or of images side by side; kernel elements and rows
+a block; how many kernels there are, which the words of each follow:"""
+PHASE = HEAD + 16
+PHASE_KERNEL, PHASE_COUNT, PHASE_TARGET, PHASE_WEIGHT, PHASE_TABLE, PHASE_PACKED = 0, 9, 12, 13, 14, 15
+"""DILATION, TAPS and SHIFT of a kernel; how many planes, rows and columns its result has; address of the result, and of
+the weight; scratch memory for where its elements lie, and for the weight."""
+PHASE_WORDS = 16
 
 
 @kernel
 def correlate(a: Any) -> None:
-    """Correlate images with kernels: see the words above."""
+    """Correlate images with kernels, all by one copy of the images: see the words above."""
     clear(a[PADDED], a[PADDED_BYTES])
-    depth = write_table(a, itemsize)
-    pack(a, itemsize, real)
-    outputs, segment = a[OUTPUTS], a[SEGMENT]
-    step = a[TILE_IMAGES] // a[SIDE] * segment * itemsize
+    for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
+        write_table(a, a[p + PHASE_TABLE], p + PHASE_KERNEL, itemsize)
+        pack(a, p, itemsize, real)
     for group in range(a[GROUPS]):
-        packed = a[PACKED] + group * outputs * depth * itemsize
         for first in range(0, a[IMAGES], a[TILE_IMAGES]):
             images = min(a[TILE_IMAGES], a[IMAGES] - first)
             source = a[SOURCE] + group * a[INPUTS] * a[SOURCE_CHANNEL] + first * a[SOURCE_IMAGE]
-            target = a[TARGET] + group * outputs * a[TARGET + 2] + first * a[TARGET + 1]
+            target = group * a[OUTPUTS] * a[TARGET + 1] + first * a[TARGET]
             for plane in range(a[COUNT]):
                 for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
                     rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
                     copy_tile(a, source, images, plane, row, rows, itemsize, real)
-                    vectors = vectors_of(a, rows)
-                    for k in range(0, depth, a[DEPTH]):
-                        taken = min(a[DEPTH], depth - k)
-                        for image in range(images if a[SIDE] == 1 else 1):
-                            x = a[PADDED] + image * a[HEIGHT] * a[PITCH] * itemsize
-                            y = a[RESULT] + image * segment * itemsize
-                            v = 0
-                            while v < vectors:
-                                left = vectors - v
-                                block = 2 if left == 4 else min(left, 3)
-                                shift = v * a[LANES] * itemsize
-                                m = 0
-                                while m < outputs:
-                                    height = rows_of(a[ROWS], outputs - m)
-                                    product_block(
-                                        height, block, packed + (m * depth + k * height) * itemsize, a[TABLE] + k * 8,
-                                        taken, x + shift, y + m * step + shift, step, k, real(0),
-                                    )  # fmt: skip
-                                    m += height
-                                v += block
-                    place = target + plane * a[TARGET + 3] + row * a[TARGET + 4]
-                    deliver(a, place, images, rows, step, itemsize, real)
+                    place = target + plane * a[TARGET + 2] + row * a[TARGET + 3]
+                    for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
+                        if plane < a[p + PHASE_COUNT] and row < a[p + PHASE_COUNT + 1]:
+                            written = min(rows, a[p + PHASE_COUNT + 1] - row)
+                            multiply(a, p, group, images, written, itemsize, real)
+                            deliver(a, p, place + a[p + PHASE_TARGET], images, written, itemsize, real)
+
+
+@inline
+def multiply(a: Any, p: Any, group: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
+    """Multiply a tile by the weight of the kernel whose words begin at `p`."""
+    outputs, segment = a[OUTPUTS], a[SEGMENT]
+    step = a[TILE_IMAGES] // a[SIDE] * segment * itemsize
+    depth = elements(a, p)
+    packed = a[p + PHASE_PACKED] + group * outputs * depth * itemsize
+    vectors = vectors_of(a, rows)
+    for k in range(0, depth, a[DEPTH]):
+        taken = min(a[DEPTH], depth - k)
+        for image in range(images if a[SIDE] == 1 else 1):
+            x = a[PADDED] + image * a[HEIGHT] * a[PITCH] * itemsize
+            y = a[RESULT] + image * segment * itemsize
+            v = 0
+            while v < vectors:
+                left = vectors - v
+                block = 2 if left == 4 else min(left, 3)
+                shift = v * a[LANES] * itemsize
+                m = 0
+                while m < outputs:
+                    height = rows_of(a[ROWS], outputs - m)
+                    product_block(
+                        height, block, packed + (m * depth + k * height) * itemsize, a[p + PHASE_TABLE] + k * 8, taken,
+                        x + shift, y + m * step + shift, step, k, real(0),
+                    )  # fmt: skip
+                    m += height
+                v += block
+
+
+@inline
+def elements(a: Any, p: Any) -> Any:
+    """Return how many elements a kernel has, of all input channels of a group."""
+    taps = p + PHASE_KERNEL + 3
+    return a[INPUTS] * a[taps] * a[taps + 1] * a[taps + 2]
 
 
 @kernel
@@ -109,49 +131,67 @@ def rows_of(most: Any, left: Any) -> Any:
 
 
 @inline
-def pack(a: Any, itemsize: Any, real: Any) -> None:
-    """Copy the weight so that the rows of a block lie side by side, element after element."""
-    target = a[PACKED]
-    planes, rows, columns = a[TAPS], a[TAPS + 1], a[TAPS + 2]
+def pack(a: Any, p: Any, itemsize: Any, real: Any) -> None:
+    """Copy a kernel's weight so that the rows of a block lie side by side, element after element."""
+    target, taps = a[p + PHASE_PACKED], p + PHASE_KERNEL + 3
+    planes, rows, columns = a[taps], a[taps + 1], a[taps + 2]
     for group in range(a[GROUPS]):
         m = 0
         while m < a[OUTPUTS]:
             height = rows_of(a[ROWS], a[OUTPUTS] - m)
             for channel in range(a[INPUTS]):
-                first = a[WEIGHT] + group * a[WEIGHT + 1] + m * a[WEIGHT + 2] + channel * a[WEIGHT + 3]
+                first = a[p + PHASE_WEIGHT] + group * a[WEIGHT] + m * a[WEIGHT + 1] + channel * a[WEIGHT + 2]
                 for i in range(planes):
                     for j in range(rows):
                         for k in range(columns):
-                            place = first + i * a[WEIGHT + 4] + j * a[WEIGHT + 5] + k * a[WEIGHT + 6]
+                            place = first + i * a[WEIGHT + 3] + j * a[WEIGHT + 4] + k * a[WEIGHT + 5]
                             for r in range(height):
-                                view(target, 1, real)[0] = view(place + r * a[WEIGHT + 2], 1, real)[0]
+                                view(target, 1, real)[0] = view(place + r * a[WEIGHT + 1], 1, real)[0]
                                 target += itemsize
             m += height
 
 
 @inline
-def deliver(a: Any, place: Any, images: Any, rows: Any, step: Any, itemsize: Any, real: Any) -> None:
+def deliver(a: Any, p: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
     """Copy the rows of a tile's result to where they belong."""
-    columns, apart, lanes = a[COUNT + 2], a[TARGET + 5], a[LANES]
-    together = a[SIDE] > 1 and apart == itemsize
+    columns, apart = a[p + PHASE_COUNT + 2], a[TARGET + 4] // itemsize
+    step = a[TILE_IMAGES] // a[SIDE] * a[SEGMENT] * itemsize
+    together = a[SIDE] > 1 and apart <= most_apart(a[LANES] * itemsize)
     for image in range(1 if together else images):
         for m in range(a[OUTPUTS]):
             source = a[RESULT] + m * step + image * (a[SEGMENT] if a[SIDE] == 1 else 1) * itemsize
-            target = place + image * a[TARGET + 1] + m * a[TARGET + 2]
+            target = place + image * a[TARGET] + m * a[TARGET + 1]
             for _ in range(rows):
                 if together:
-                    for c in range(0, columns, lanes):
-                        read = source + c * a[SIDE] * itemsize
-                        count = min(lanes, columns - c)
-                        transpose(
-                            target + c * itemsize, a[TARGET + 1], read, a[SIDE] * itemsize, count, images, real(0)
-                        )
-                elif apart == itemsize:
+                    deliver_together(a, target, source, images, columns, apart, itemsize, real)
+                elif a[SIDE] > 1 or apart > most_apart(a[LANES] * itemsize):
+                    copy_apart(target, apart, source, a[SIDE], columns, itemsize, real)
+                elif apart == 1:
                     copy_row(target, source, columns, real(0))
                 else:
-                    copy_apart(target, apart // itemsize, source, a[SIDE], columns, itemsize, real)
+                    copy_to_every_second(target, source, columns, real(0))
                 source += a[PITCH] * a[SIDE] * itemsize
-                target += a[TARGET + 4]
+                target += a[TARGET + 3]
+
+
+@inline
+def most_apart(register: Any) -> Any:
+    """Return up to which distance vectors of numbers are stored: others than neighbours by a mask of AVX-512."""
+    return 2 if register == 64 else 1
+
+
+@inline
+def deliver_together(
+    a: Any, target: Any, source: Any, images: Any, columns: Any, apart: Any, itemsize: Any, real: Any
+) -> None:
+    """Copy a row of images that lie side by side to where their rows belong."""
+    for c in range(0, columns, a[LANES]):
+        read, count = source + c * a[SIDE] * itemsize, min(a[LANES], columns - c)
+        place, step = target + c * apart * itemsize, a[SIDE] * itemsize
+        if apart == 1:
+            transpose(place, a[TARGET], read, step, count, images, real(0))
+        else:
+            transpose_to_every_second(place, a[TARGET], read, step, count, images, real(0))
 
 
 COTANGENT = HEAD
@@ -162,7 +202,9 @@ WIDE, WIDE_BYTES, SPAN, PARTIAL, TILES = HEAD + 4, HEAD + 5, HEAD + 6, HEAD + 7,
 """scratch memory for a tile of the cotangent, its bytes, numbers in that of an image, or of images side by side;
 scratch memory for the sum over some tiles, the result's own if all are few, and how many these are;"""
 BLOCK_OUTPUTS, BLOCK_TAPS = HEAD + 9, HEAD + 10
-"""how many outputs and kernel elements a block takes."""
+"""how many outputs and kernel elements a block takes;"""
+LAID_OUT = HEAD + 11
+"""scratch memory for where kernel elements lie."""
 
 
 @kernel
@@ -173,7 +215,7 @@ def correlate_cotangent(a: Any) -> None:
     """
     clear(a[PADDED], a[PADDED_BYTES])
     clear(a[WIDE], a[WIDE_BYTES])
-    depth = write_table(a, itemsize)
+    depth = write_table(a, a[LAID_OUT], DILATION, itemsize)
     outputs = a[OUTPUTS]
     numbers = outputs * depth
     for group in range(a[GROUPS]):
@@ -213,7 +255,7 @@ def add_products(
         while k < depth:
             taken = a[BLOCK_TAPS] if depth - k >= a[BLOCK_TAPS] else (3 if depth - k >= 3 else 1)
             gradient_block(
-                height, taken, a[WIDE] + m * step, step, a[SPAN] * itemsize, a[TABLE] + k * 8, a[PADDED],
+                height, taken, a[WIDE] + m * step, step, a[SPAN] * itemsize, a[LAID_OUT] + k * 8, a[PADDED],
                 a[HEIGHT] * a[PITCH] * itemsize, images, vectors, partial + (m * depth + k) * itemsize,
                 depth * itemsize, tile, real(0),
             )  # fmt: skip

@@ -52,11 +52,13 @@ CASES = {
     "a kernel of one element, padded": Case((2, 6, 9, 11), 5, (1, 1), padding=((2, 1), (1, 3))),
     "padding that cuts off": Case((2, 2, 8, 8), 3, (3, 3), (3, 3), ((-1, 2), (3, -2))),
     "a kernel as large as the image": Case((3, 2, 4, 5), 7, (4, 5)),
+    "strided, in several tiles": Case((2, 40, 70, 70), 8, (3, 4), (2, 2), SAME, (3, 1)),
     "an image in several tiles": Case((1, 64, 60, 60), 8, (3, 3), padding=SAME),
     "more tiles than are summed at a time": Case((70, 24, 34, 34), 2, (3, 3)),
     "many small images": Case((150, 2, 3, 3), 8, (3, 3), padding=SAME),
     "small images side by side": Case((37, 8, 4, 4), 6, (3, 3), padding=SAME),
     "small images side by side, strided": Case((37, 6, 7, 8), 9, (4, 3), (2, 2), SAME),
+    "small images side by side, strided by three": Case((37, 6, 10, 11), 9, (4, 3), (3, 3), SAME),
     "small images side by side, dilated and in groups": Case((5, 16, 6, 6), 10, (2, 3), (1, 1), SAME, (2, 1), groups=2),
     "small images of three axes side by side": Case(
         (9, 4, 3, 4, 5), 6, (3, 2, 2), (1, 2, 1), (*SAME, (0, 1)), (1, 1, 1)
