@@ -13,7 +13,7 @@ from typing import Any
 
 import numba
 
-from engine.execution.native.inline.matrix_tiles import transpose, transpose_every_second
+from engine.execution.native.inline.matrix_tiles import transpose, transpose_every_second, transpose_in_turn
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.vectors import copy_every_second, copy_row
 
@@ -95,34 +95,91 @@ def copy_tile(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: An
         real: their dtype.
     """
     target = a[PADDED]
-    reach = (a[TAPS + 1] - 1) * a[DILATION + 1] // a[STRIDE + 1]
+    rows += (a[TAPS + 1] - 1) * a[DILATION + 1] // a[STRIDE + 1]
     across, down = phases(a, 2), phases(a, 1)
-    step = a[STRIDE + 2]
+    part = a[TILE_IMAGES] * a[HEIGHT] * a[PITCH] * itemsize
     for channel in range(a[INPUTS]):
         for i in range(a[TAPS]):
             z = plane * a[STRIDE] + i * a[DILATION] - a[BEFORE]
+            base = source + channel * a[SOURCE_CHANNEL] + z * a[EXTENT + 1] * a[EXTENT + 2] * itemsize
             for f in range(down):
-                for g in range(across):
-                    start = max((a[BEFORE + 2] - g + step - 1) // step, 0)
-                    column = start * step + g - a[BEFORE + 2]
-                    width = (a[COUNT + 2] + (a[TAPS + 2] - 1) * a[DILATION + 2] // step) - start
-                    width = min(width, (a[EXTENT + 2] - column + step - 1) // step)
-                    base = source + channel * a[SOURCE_CHANNEL]
-                    base += (z * a[EXTENT + 1] * a[EXTENT + 2] + column) * itemsize
-                    for image in range(a[TILE_IMAGES] if a[SIDE] == 1 else 1):
-                        for row in range(rows + reach):
-                            y = (first + row) * a[STRIDE + 1] + f - a[BEFORE + 1]
-                            inside = z >= 0 and z < a[EXTENT] and y >= 0 and y < a[EXTENT + 1]
-                            line = base + image * a[SOURCE_IMAGE] + y * a[EXTENT + 2] * itemsize
-                            place = target + (row * a[PITCH] + start) * a[SIDE] * itemsize
-                            if a[SIDE] > 1:
-                                known = images if inside else 0
-                                copy_beside(
-                                    place, a[SIDE], line, a[SOURCE_IMAGE], known, step, width, a[LANES], itemsize, real
-                                )
-                            elif image < images:
-                                copy_line(place, line, width, step, inside, itemsize, real)
-                        target += a[HEIGHT] * a[PITCH] * itemsize * (1 if a[SIDE] == 1 else a[TILE_IMAGES])
+                y = first * a[STRIDE + 1] + f - a[BEFORE + 1]
+                # All rows are outside where the plane is.
+                top = y if z >= 0 and z < a[EXTENT] else a[EXTENT + 1]
+                if a[SIDE] > 1:
+                    copy_rows_beside(a, target, part, base, images, top, rows, across, itemsize, real)
+                else:
+                    for g in range(across):
+                        copy_rows(a, target + g * part, base, images, top, rows, g, itemsize, real)
+                target += across * part
+
+
+@numba.njit(error_model="numpy")
+def columns_of(a: Any, phase: Any) -> Any:
+    """Return what is copied of a column phase: the first place in a row of the copy, its column, and how many."""
+    step = a[STRIDE + 2]
+    start = max((a[BEFORE + 2] - phase + step - 1) // step, 0)
+    column = start * step + phase - a[BEFORE + 2]
+    width = a[COUNT + 2] + (a[TAPS + 2] - 1) * a[DILATION + 2] // step - start
+    return start, column, max(min(width, (a[EXTENT + 2] - column + step - 1) // step), 0)
+
+
+@numba.njit(error_model="numpy")
+def copy_rows(
+    a: Any, target: Any, base: Any, images: Any, top: Any, rows: Any, phase: Any, itemsize: Any, real: Any
+) -> None:
+    """Copy a column phase of `rows` rows of each image, from row `top` on; zeros for rows that are outside."""
+    start, column, width = columns_of(a, phase)
+    step = a[EXTENT + 2] * itemsize
+    for image in range(images):
+        for row in range(rows):
+            y = top + row * a[STRIDE + 1]
+            line = base + image * a[SOURCE_IMAGE] + y * step + column * itemsize
+            place = target + ((image * a[HEIGHT] + row) * a[PITCH] + start) * itemsize
+            copy_line(place, line, width, a[STRIDE + 2], y >= 0 and y < a[EXTENT + 1], itemsize, real)
+
+
+@numba.njit(error_model="numpy")
+def copy_rows_beside(
+    a: Any,
+    target: Any,
+    part: Any,
+    base: Any,
+    images: Any,
+    top: Any,
+    rows: Any,
+    across: Any,
+    itemsize: Any,
+    real: Any,
+) -> None:
+    """Copy all column phases, `part` bytes apart, of rows of images that lie side by side; as `copy_rows`."""
+    side, step = a[SIDE], a[SIDE] * itemsize
+    start, column, width = columns_of(a, 0)
+    other_start, other_column, other_width = columns_of(a, 1)
+    second = 1
+    if other_column < column:
+        start, column, width, other_start, other_width = other_start, other_column, other_width, start, width
+        second = 0
+    in_turn = across == 2 and images == side and width > 0 and width - other_width in (0, 1)
+    for row in range(rows):
+        y = top + row * a[STRIDE + 1]
+        inside = y >= 0 and y < a[EXTENT + 1]
+        line, place = base + y * a[EXTENT + 2] * itemsize, target + row * a[PITCH] * step
+        if in_turn and inside:
+            even, odd = place + (1 - second) * part + start * step, place + second * part + other_start * step
+            for first in range(0, images, a[LANES]):
+                read, shift = line + first * a[SOURCE_IMAGE] + column * itemsize, first * itemsize
+                transpose_in_turn(
+                    even + shift, odd + shift, step, read, a[SOURCE_IMAGE], min(a[LANES], images - first),
+                    width + other_width, real(0),
+                )  # fmt: skip
+        else:
+            for g in range(across):
+                begin, c, count = columns_of(a, g)
+                copy_beside(
+                    place + g * part + begin * step, side, line + c * itemsize, a[SOURCE_IMAGE],
+                    images if inside else 0, a[STRIDE + 2], count, a[LANES], itemsize, real,
+                )  # fmt: skip
 
 
 @numba.njit(error_model="numpy")

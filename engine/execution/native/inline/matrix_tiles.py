@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -126,7 +127,8 @@ def _transposing(read_apart: int, written_apart: int) -> Any:
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            _transpose(Emitter(builder, zero), read_apart, written_apart, *arguments[:-1])
+            target, *rest = arguments[:-1]
+            _transpose(Emitter(builder, zero), read_apart, written_apart, (target,), *rest)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 6, zero), generate
@@ -138,7 +140,7 @@ def _transpose(
     emit: Emitter,
     read_apart: int,
     written_apart: int,
-    target: Any,
+    targets: Sequence[Any],
     target_step: Any,
     source: Any,
     source_step: Any,
@@ -160,11 +162,36 @@ def _transpose(
         for column, vector in enumerate(transposed(emit, read)):
             inside = builder.icmp_signed("<", emit.word(column), left)
             kept = builder.select(inside, rows, emit.word(0))
-            place = builder.add(target, builder.mul(builder.add(first, emit.word(column)), target_step))
+            # Columns go to the targets in turn; there are as many of a block for each.
+            turns, turn = divmod(column, len(targets))
+            row = builder.add(builder.mul(index, emit.word(emit.lanes // len(targets))), emit.word(turns))
+            place = builder.add(targets[turn], builder.mul(row, target_step))
             emit.store_first(vector, place, kept, written_apart)
         return []
 
     emit.loop(blocks, [], block)
+
+
+@intrinsic
+def transpose_in_turn(
+    typing_context: Any,
+    even: Any,
+    odd: Any,
+    target_step: Any,
+    source: Any,
+    source_step: Any,
+    rows: Any,
+    columns: Any,
+    zero: Any,
+) -> Any:
+    """even[c, r] = source[r, 2 c] and odd[c, r] = source[r, 2 c + 1]; otherwise as `transpose`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        even, odd, *rest = arguments[:-1]
+        _transpose(Emitter(builder, zero), 1, 1, (even, odd), *rest)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 7, zero), generate
 
 
 transpose = _transposing(1, 1)

@@ -141,7 +141,8 @@ def tiling(axes: Sequence[Axis], images: int, inputs: int, outputs: int, itemsiz
         return separate
     lanes = vector_bytes() // itemsize
     whole = min(-(-together // lanes) * lanes, images)
-    joined = whole if whole * height * (copied + outputs * row) <= TILE else together
+    fits = whole * height * (copied + outputs * row) <= TILE
+    joined = whole if fits else together // lanes * lanes or together
     beside = Tiling(joined, height, height + rows.reach, joined)
     gained = separate.vectors(axes, lanes) * joined / beside.vectors(axes, lanes)
     return beside if joined > 1 and gained >= SPARED else separate
