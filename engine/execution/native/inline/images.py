@@ -160,7 +160,7 @@ def copy_rows_beside(
     if other_column < column:
         start, column, width, other_start, other_width = other_start, other_column, other_width, start, width
         second = 0
-    in_turn = across == 2 and images == side and width > 0 and width - other_width in (0, 1)
+    in_turn = across == 2 and a[STRIDE + 2] == 2 and images == side and width > 0 and width - other_width in (0, 1)
     for row in range(rows):
         y = top + row * a[STRIDE + 1]
         inside = y >= 0 and y < a[EXTENT + 1]

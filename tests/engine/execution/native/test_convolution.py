@@ -59,6 +59,8 @@ CASES = {
     "small images side by side": Case((37, 8, 4, 4), 6, (3, 3), padding=SAME),
     "small images side by side, strided": Case((37, 6, 7, 8), 9, (4, 3), (2, 2), SAME),
     "small images side by side, strided by three": Case((37, 6, 10, 11), 9, (4, 3), (3, 3), SAME),
+    "small images side by side, two of three phases": Case((37, 8, 10, 11), 9, (4, 2), (3, 3), SAME),
+    "small images side by side, cut off": Case((37, 8, 8, 9), 9, (3, 3), (2, 2), ((0, 1), (-1, 1))),
     "small images side by side, dilated and in groups": Case((5, 16, 6, 6), 10, (2, 3), (1, 1), SAME, (2, 1), groups=2),
     "small images of three axes side by side": Case(
         (9, 4, 3, 4, 5), 6, (3, 2, 2), (1, 2, 1), (*SAME, (0, 1)), (1, 1, 1)
