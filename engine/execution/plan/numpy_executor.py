@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,6 +19,9 @@ from engine.execution.plan.memory import ALIGNMENT
 from engine.execution.plan.plan import Buffer, Plan, Step
 
 Call = Callable[[], Any]
+
+MAPPED_BYTES = 1 << 20
+"""So many bytes of a plan's memory, or more, are pages of their own, which the system zeroes when they are touched."""
 
 
 class NumpyExecutor:
@@ -94,10 +99,28 @@ def _allocate(plan: Plan, state: Mapping[str, Array], arena: Array | None) -> li
 
 
 def aligned(nbytes: int) -> Array:
-    """Return zeroed bytes that start at a cache line."""
+    """Return zeroed bytes that start at a cache line.
+
+    Raises:
+        MemoryError: there is no memory.
+    """
+    if nbytes >= MAPPED_BYTES and hasattr(mmap, "MAP_ANONYMOUS"):
+        return _mapped(nbytes)
     block = np.zeros(nbytes + ALIGNMENT, np.uint8)
     start = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[start : start + nbytes]
+
+
+def _mapped(nbytes: int) -> Array:
+    """Return bytes in pages of their own, huge ones where the system has them."""
+    try:
+        pages = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"cannot allocate {nbytes} bytes for a plan ({error.strerror})") from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a system without them
+            pages.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(pages, np.uint8)
 
 
 def prepare(step: Step, inputs: list[Array], outputs: list[Array]) -> Call | None:

@@ -1,4 +1,4 @@
-"""Large arenas are on huge pages where the system has them for memory that asks: NumPy asks for its arrays."""
+"""Memory of plans: zeros at cache lines, and on huge pages where the system has them for memory that asks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.execution.plan.numpy_executor import aligned
+from engine.execution.plan.memory import ALIGNMENT
+from engine.execution.plan.numpy_executor import MAPPED_BYTES, aligned
 
 SMAPS, SETTING = Path("/proc/self/smaps"), Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
@@ -24,7 +25,22 @@ def flags_at(address: int) -> set[str]:
 
 
 @pytest.mark.skipif(not (SMAPS.exists() and SETTING.exists()), reason="this kernel has no transparent huge pages")
-def test_the_kernel_is_asked_for_huge_pages_of_an_arena() -> None:
-    arena = aligned(2**24)
-    middle = arena.__array_interface__["data"][0] + 2**23
+@pytest.mark.parametrize("nbytes", [MAPPED_BYTES, 2**24])
+def test_the_kernel_is_asked_for_huge_pages_of_large_memory(nbytes: int) -> None:
+    memory = aligned(nbytes)
+    middle = memory.__array_interface__["data"][0] + nbytes // 2
     assert "hg" in flags_at(middle)
+
+
+@pytest.mark.parametrize("nbytes", [1, 1000, MAPPED_BYTES - 1, MAPPED_BYTES + 1])
+def test_memory_is_zeros_that_start_at_a_cache_line(nbytes: int) -> None:
+    memory = aligned(nbytes)
+    assert memory.shape == (nbytes,)
+    assert not memory.any()
+    assert memory.__array_interface__["data"][0] % ALIGNMENT == 0
+    memory[:] = 1
+
+
+def test_too_much_memory_is_refused() -> None:
+    with pytest.raises(MemoryError):
+        aligned(2**60)
