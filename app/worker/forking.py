@@ -7,21 +7,24 @@ import os
 import select
 import signal
 import socket
+import time
 from collections.abc import Iterator
+from typing import NoReturn
 
 import engine
 from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.domain.runtime import NATIVE
 from app.worker import process
-from app.worker.process_group import EXIT_FAULT
-from app.worker.warm_up import KernelReporter, WarmUp
+from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
+from app.worker.standby import MAX_DESCRIPTORS, Standby, await_order
+from app.worker.warm_up import KernelReporter, WarmUp, train_once
 
 _logger = logging.getLogger(__name__)
 
 FORK_FAILED = os.EX_OSERR
 
-MAX_DESCRIPTORS = 2
-"""Sockets that come with a fork order: the message channel, and for sessions and computations the frame channel."""
+STANDBY_SECONDS = 0.5
+"""How long there have been no orders when a worker is forked for the next one: the last one has made its plans."""
 
 
 class ForkServer:
@@ -33,6 +36,8 @@ class ForkServer:
         self._numbers: dict[int, int] = {}
         self._preloaded = False
         self._warm_up = WarmUp()
+        self._standby: Standby | None = None
+        self._standby_at: float | None = None
 
     def serve(self) -> None:
         """Serve until the runner is gone; then kill and reap every worker."""
@@ -44,9 +49,11 @@ class ForkServer:
             self._report(FORK_SERVER, READY)
             while True:
                 waiting = [self._orders, exits, self._warm_up.reports]
-                ready, _, _ = select.select(waiting, [], [], None if self._warm_up.is_idle else 0)
-                if not ready:
+                ready, _, _ = select.select(waiting, [], [], self._idle_seconds())
+                if not ready and not self._warm_up.is_idle:
                     self._take_step()
+                elif not ready:
+                    self._fork_standby()
                 if exits in ready:
                     exits.recv(4096)
                     self._reap()
@@ -54,12 +61,19 @@ class ForkServer:
                     self._warm_up.receive()
                 if self._orders in ready and not self._handle_order():
                     break
+        self._dismiss_standby()
         for pid in self._numbers:
             os.kill(pid, signal.SIGKILL)
         # Their ranks, which die with them, are children of this process by then, or soon.
         with contextlib.suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
+
+    def _idle_seconds(self) -> float | None:
+        """Return how long to wait for orders before there is something else to do; None: for ever."""
+        if not self._warm_up.is_idle:
+            return 0
+        return None if self._standby_at is None else max(self._standby_at - time.monotonic(), 0)
 
     def _handle_order(self) -> bool:
         order, channels, _, _ = socket.recv_fds(self._orders, ORDER.size, MAX_DESCRIPTORS)
@@ -69,13 +83,25 @@ class ForkServer:
             return False
         number, what = ORDER.unpack(order)
         if what == FORK:
-            self._fork(number, *(socket.socket(fileno=end) for end in channels))
+            self._start(number, channels)
         elif what == PING:
             self._report(FORK_SERVER, READY)
         elif what == KILL:
             for pid in [pid for pid, known in self._numbers.items() if known == number]:
                 os.kill(pid, signal.SIGKILL)
         return True
+
+    def _start(self, number: int, channels: list[int]) -> None:
+        """Have the worker that waits take an order, or fork one."""
+        if self._preloaded:
+            self._standby_at = time.monotonic() + STANDBY_SECONDS
+        standby, self._standby = self._standby, None
+        if standby is not None and standby.hand_over(channels):
+            self._numbers[standby.pid] = number
+            for end in channels:
+                os.close(end)
+        else:
+            self._fork(number, *(socket.socket(fileno=end) for end in channels))
 
     def _fork(self, number: int, channel: socket.socket, frames: socket.socket | None = None) -> None:
         parent = os.getpid()
@@ -114,17 +140,63 @@ class ForkServer:
             _logger.warning("the fork server cannot warm up; workers start more slowly", exc_info=True)
         if self._warm_up.is_idle:
             gc.freeze()
+            # One that was forked before does not have what is loaded now.
+            self._dismiss_standby()
+            self._standby_at = time.monotonic() + STANDBY_SECONDS
 
-    def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> None:
+    def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
         try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            # Otherwise the runner would not see the end of the stream while a worker runs.
-            self._orders.close()
-            self._warm_up.reports.close()
+            self._leave()
             process.run_worker(channel, frames, parent, KernelReporter(self._warm_up.reporting))
         finally:
             os._exit(EXIT_FAULT)
+
+    def _fork_standby(self) -> None:
+        """Fork a worker for the next order. If that fails, it is forked when it is needed."""
+        self._standby_at = None
+        if self._standby is not None:
+            return
+        parent = os.getpid()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                pid = os.fork()
+            except OSError:
+                ours.close()
+                return
+            if pid == 0:
+                ours.close()
+                self._become_standby(theirs, parent)
+        self._standby = Standby(pid, ours)
+
+    def _become_standby(self, orders: socket.socket, parent: int) -> NoReturn:
+        try:
+            self._leave()
+            if not exit_with_parent(parent):
+                os._exit(EXIT_OK)
+            _write_to_pages()
+            channels = await_order(orders)
+            if not channels:
+                os._exit(EXIT_OK)
+            frames = channels[1] if len(channels) > 1 else None
+            process.run_worker(channels[0], frames, parent, KernelReporter(self._warm_up.reporting))
+        finally:
+            os._exit(EXIT_FAULT)
+
+    def _leave(self) -> None:
+        """Give up, in a forked process, what is the fork server's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # Otherwise the runner would not see the end of the stream while a worker runs.
+        self._orders.close()
+        self._warm_up.reports.close()
+        if self._standby is not None:
+            self._standby.close()
+
+    def _dismiss_standby(self) -> None:
+        standby, self._standby, self._standby_at = self._standby, None, None
+        if standby is not None:
+            standby.dismiss()
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -133,9 +205,20 @@ class ForkServer:
                 # An orphaned rank has no number; only this process can reap it.
                 if pid in self._numbers:
                     self._report(self._numbers.pop(pid), os.waitstatus_to_exitcode(status))
+                elif self._standby is not None and pid == self._standby.pid:
+                    self._standby.close()
+                    self._standby = None
 
     def _report(self, number: int, status: int) -> None:
         self._orders.sendall(ORDER.pack(number, status))
+
+
+def _write_to_pages() -> None:
+    """Train once: what a fit writes to is then in pages of this process alone."""
+    try:
+        train_once()
+    except Exception:
+        _logger.warning("a worker that waits cannot train; the next fit starts more slowly", exc_info=True)
 
 
 @contextlib.contextmanager

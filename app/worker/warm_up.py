@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.domain.runtime import NATIVE
 from app.system.huge_pages import collapse_heap
 
 DATAGRAM_BYTES = 1 << 16
@@ -107,4 +108,6 @@ class WarmUp:
 
 def _train_once() -> Iterator[None]:
     train_once()
+    yield
+    engine.fingerprint(NATIVE)
     yield

@@ -1,8 +1,8 @@
 """Milliseconds from POST /v1/fits to the first metric row on an event stream: `python -m tests.benchmarks.first_row`.
 
-Cold is the first fit of a server, warm the later ones, in which the models take turns. Each stage is shown by the time
-from the one before, and by the CPU time of the worker in it, which depends less on what else the machine does. Compiled
-kernels are on disk in both cases. Medians.
+Cold is the first fit of a server, warm the later ones, in which the models take turns, after a pause each. Each stage
+is shown by the time from the one before, and by the CPU time of the worker in it, which depends less on what else the
+machine does. Compiled kernels are on disk in both cases. Medians.
 """
 
 import argparse
@@ -26,6 +26,8 @@ from tests.support.server import ServerProcess, serving
 
 MODELS = {"iris MLP": "W1", "CNN": "W3", "LSTM": "lstm"}
 COLD, WARM = 3, 9
+PAUSE = 1.0
+"""Longer than a server waits until it forks a worker for the next fit."""
 STAGES = (
     "POST answered", "claimed", "assignment made", "process forked", "assignment read", "executor loaded", "fit made",
     "first step done", "row stored", "row received",
@@ -135,6 +137,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cold", type=int, default=COLD, help="servers that are started for each model")
     parser.add_argument("--warm", type=int, default=WARM, help="later fits of each model")
+    parser.add_argument("--pause", type=float, default=PAUSE, help="seconds before each of these")
     arguments = parser.parse_args()
     os.environ.pop("OPENBLAS_CORETYPE", None)
     cold: dict[str, list[Start]] = {name: [] for name in MODELS}
@@ -148,7 +151,10 @@ def main() -> None:
         for name in MODELS:
             server.start(name)
         server.wait_for_kernels()
-        warm = [(name, server.start(name)) for _ in range(arguments.warm) for name in MODELS]
+        warm = []
+        for name in [name for _ in range(arguments.warm) for name in MODELS]:
+            time.sleep(arguments.pause)
+            warm.append((name, server.start(name)))
     for name in MODELS:
         show(f"{name}, warm", [start for model, start in warm if model == name])
 

@@ -1,0 +1,47 @@
+"""A worker that is forked before it is needed. It has trained once, so that it has the pages that a fit writes to for
+itself, and takes the next order: a worker that is forked then copies them one by one in its first step.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Sequence
+
+MAX_DESCRIPTORS = 2
+"""Sockets that come with an order: the message channel, and for sessions and computations the frame channel."""
+
+
+class Standby:
+    """What the fork server has of the process that waits."""
+
+    def __init__(self, pid: int, orders: socket.socket) -> None:
+        """Give it the order on `orders`, whose end it takes for its own."""
+        self.pid = pid
+        self._orders = orders
+
+    def hand_over(self, channels: Sequence[int]) -> bool:
+        """Give it the sockets of an order, once; return whether it can be asked."""
+        with self._orders:
+            try:
+                socket.send_fds(self._orders, [b"\0"], channels)
+            except OSError:
+                return False
+            return True
+
+    def close(self) -> None:
+        """Let go of it, as a process forked from the one that has it does."""
+        self._orders.close()
+
+    def dismiss(self) -> None:
+        """End it."""
+        self.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def await_order(orders: socket.socket) -> list[socket.socket]:
+    """Return the sockets of the order when it comes; none where the fork server has let go of this process."""
+    with orders:
+        _, channels, _, _ = socket.recv_fds(orders, 1, MAX_DESCRIPTORS)
+    return [socket.socket(fileno=channel) for channel in channels]

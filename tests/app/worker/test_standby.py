@@ -1,0 +1,80 @@
+"""The worker that is forked before it is needed, as the runner sees it."""
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import psutil
+import pytest
+
+from app.domain.clock import SystemClock
+from app.domain.messages import Assignment, Finished, Started
+from app.runner.local import LocalRunner
+from tests.app.runner.conftest import all_end
+from tests.app.runner.test_local import Listener, assign
+from tests.support.patience import PATIENCE
+
+__all__ = ["assign"]
+Assign = Callable[..., Assignment]
+
+
+@pytest.fixture
+def runner() -> Iterator[LocalRunner]:
+    runner = LocalRunner(SystemClock())
+    yield runner
+    runner.close()
+
+
+class Fits:
+    """Fits of a step, one after another."""
+
+    def __init__(self, runner: LocalRunner, assign: Assign) -> None:
+        self._runner, self._assign, self._listener = runner, assign, Listener(runner)
+        self._numbers = count(1)
+
+    def run(self) -> int:
+        """Run a fit to its end; return the pid of its worker."""
+        handle = self._runner.start(self._assign(next(self._numbers), steps=1))
+        pid = self._listener.await_message(handle, Started).pid
+        assert self._listener.await_message(handle, Finished) == Finished("succeeded")
+        self._listener.await_exit(handle)
+        return pid
+
+    def fork_server(self) -> psutil.Process:
+        """Return the process that workers are forked from, after the first fit."""
+        handle = self._runner.start(self._assign(next(self._numbers)))
+        pid = self._listener.await_message(handle, Started).pid
+        found = psutil.Process(psutil.Process(pid).ppid())
+        self._runner.kill(handle)
+        self._listener.await_exit(handle)
+        return found
+
+    def waiting(self, fork_server: psutil.Process) -> int:
+        """Return the pid of the worker that waits, when there is one."""
+        while not (children := fork_server.children()):
+            self._runner.receive(0.01)
+        return children[0].pid
+
+
+def test_a_worker_that_waits_takes_the_next_fit(runner: LocalRunner, assign: Assign) -> None:
+    fits = Fits(runner, assign)
+    fork_server = fits.fork_server()
+    # While the fork server loads kernels it forks another one in its place.
+    while fits.waiting(fork_server) != fits.run():
+        pass
+
+
+def test_one_that_dies_is_replaced(runner: LocalRunner, assign: Assign) -> None:
+    fits = Fits(runner, assign)
+    fork_server = fits.fork_server()
+    waiting = fits.waiting(fork_server)
+    with all_end([waiting], seconds=PATIENCE):
+        psutil.Process(waiting).kill()
+    assert fits.run() != waiting
+    fits.waiting(fork_server)
+
+
+def test_it_ends_with_the_fork_server(runner: LocalRunner, assign: Assign) -> None:
+    fits = Fits(runner, assign)
+    fork_server = fits.fork_server()
+    with all_end([fits.waiting(fork_server), fork_server.pid], seconds=PATIENCE):
+        fork_server.kill()
