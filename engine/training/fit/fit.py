@@ -13,6 +13,7 @@ from engine.training.execution import AUTO, Execution
 from engine.training.fit.monitoring import MonitoredFit
 from engine.training.fit.preprocessed import Columns
 from engine.training.fit.steps import (
+    LOGGED_NORMS,
     MAX_STEPS_PER_CALL,
     CapturedGradient,
     GradientCapture,
@@ -33,6 +34,9 @@ FAILED_ROW = ("loss", "lr", "momentum", "grad_norm", "loss_scale", "skipped")
 
 LONGEST_CALL = 0.05
 """Target of the seconds that the steps of one call take together; they cannot be interrupted."""
+
+ROWS_APART, ROWS_PER_CALL = 10, 16
+"""One call yields several metric rows, at most so many, where they are at least so many steps apart."""
 
 
 class Fit(MonitoredFit):
@@ -70,7 +74,15 @@ class Fit(MonitoredFit):
         # In a fit on several ranks only the first one reports.
         record = self.recipe.record.gradients if self._collective.rank == 0 else None
         self._capture = GradientCapture(record, trained)
+        self._rows_per_call = self._most_rows(len(trained))
         self.captured: list[CapturedGradient] = []
+
+    def _most_rows(self, parameters: int) -> int:
+        """Return how many metric rows a call may yield: one if they have more than losses, rates and norms."""
+        recipe = self.recipe
+        known = not (recipe.metrics or recipe.record.weight_norms or recipe.reports_skipped)
+        logged = not recipe.record.gradient_norms or parameters <= LOGGED_NORMS
+        return ROWS_PER_CALL if known and logged and recipe.record.every(self.total_steps) >= ROWS_APART else 1
 
     @property
     def checkpoint_due(self) -> bool:
@@ -128,8 +140,8 @@ class Fit(MonitoredFit):
     def advance_chunk(self, end: int | None = None) -> list[MetricRow]:
         """Run one or more training steps in one call, at most to the step `end`; return the new metric rows.
 
-        Steps that yield no metric row and after which neither a validation nor a checkpoint is due run together, for
-        about `LONGEST_CALL` seconds.
+        Steps run together, for about `LONGEST_CALL` seconds, up to one after which a validation or a checkpoint is due,
+        or that yields a metric row; several rows where they are `ROWS_APART` and have losses, rates and norms alone.
         """
         most = (self.total_steps if end is None else end) - self.step
         cursor, self._begun = self._cursor, time.perf_counter()
@@ -143,9 +155,8 @@ class Fit(MonitoredFit):
         reader = self._examples.reader(cursor.step, self.total_steps, whole=whole)
         inputs = self._step_inputs(rows, epoch)
         unobserved = self._unobserved_steps(most, position) if whole and reader is self._examples.training else 1
-        result = self._run_steps(inputs, epoch, position, unobserved) if unobserved > 1 else None
-        if result is None:
-            result = self._train_step.step(reader, inputs, self._capture.wanted(inputs.step))
+        taken = self._run_steps(inputs, epoch, position, unobserved) if unobserved > 1 else None
+        earlier, result = taken or ([], self._train_step.step(reader, inputs, self._capture.wanted(inputs.step)))
         self.captured = [CapturedGradient(inputs.step, name, array) for name, array in result.gradients.items()]
         self._steps_taken = cursor.step + 1 - inputs.step
         self._set_pace(self._steps_taken)
@@ -158,7 +169,8 @@ class Fit(MonitoredFit):
         cursor.step += 1
         cursor.latest.update({name: value for name, value in values.items() if "/" not in name})
         self.improved = False
-        metric_rows = self._after_divergence(result, values) if diverged else self._after_update(result, values, rows)
+        last = self._after_divergence(result, values) if diverged else self._after_update(result, values, rows)
+        metric_rows = earlier + last
         if self.recipe.budget.seconds is not None:
             self._cursor.seconds = self._spent()
         if self.done:
@@ -168,7 +180,10 @@ class Fit(MonitoredFit):
         return metric_rows
 
     def _unobserved_steps(self, most: int, position: int) -> int:
-        """Return how many of the next steps can run in one call; only the last of them may yield metric rows."""
+        """Return how many of the next steps can run in one call.
+
+        Only the last of them is validated, and yields more than a row of the losses, rates and norms of its step.
+        """
         recipe, step = self.recipe, self.step
         watched = self._callbacks or recipe.record.epochs or recipe.average is not None or self._cursor.plateaus
         if watched or not self._multi_step:
@@ -176,8 +191,9 @@ class Fit(MonitoredFit):
         whole = self._batches.examples // self._batches.batch_size
         # A step whose gradients are captured runs alone: gradients are read between two steps.
         steps = min(most, MAX_STEPS_PER_CALL, whole - position, self._pace, self._capture.next(step) - step)
-        stops = (recipe.record.every(self.total_steps), recipe.checkpoint.every_steps, recipe.validation.every_steps)
-        for every in stops:
+        recorded = recipe.record.every(self.total_steps)
+        steps = min(steps, recorded * self._rows_per_call - step % recorded)
+        for every in (recipe.checkpoint.every_steps, recipe.validation.every_steps):
             if every is not None:
                 steps = min(steps, every - step % every)
         if recipe.budget.steps is not None:
@@ -198,27 +214,43 @@ class Fit(MonitoredFit):
             momenta = np.array([recipe.schedule.momentum(epoch=epoch, step=step) for step in following], np.float64)
         return StepBatch(first, rows, rates.reshape(steps, -1), momenta)
 
-    def _run_steps(self, first: StepInputs, epoch: int, position: int, steps: int) -> StepResult | None:
-        """Run steps in one call; return the result of the last one, or None if the executor cannot do that."""
+    def _run_steps(
+        self, first: StepInputs, epoch: int, position: int, steps: int
+    ) -> tuple[list[MetricRow], StepResult] | None:
+        """Run steps in one call, or return None if the executor cannot do that.
+
+        Returns:
+            The metric rows of the steps before the last one, and the result of that.
+        """
         batch = self._step_batch(first, epoch, position, steps)
         taken = self._train_step.steps(self._examples.training, batch)
         if taken is None:
             self._multi_step = False
             return None
         passed, result = taken
-        self._count_skipped(passed, len(first.rows), batch)
-        return result
+        return self._count_skipped(passed, len(first.rows), batch), result
 
-    def _count_skipped(self, passed: SkippedSteps, rows: int, batch: StepBatch) -> None:
-        """Add steps that yielded no metric row to the statistics of the epoch."""
+    def _count_skipped(self, passed: SkippedSteps, rows: int, batch: StepBatch) -> list[MetricRow]:
+        """Add steps before the last one of a call to the statistics of the epoch; return their metric rows."""
         cursor, steps = self._cursor, len(passed.losses)
         cursor.epoch_losses.extend(passed.losses, passed.weights)
         cursor.epoch_rows += steps * rows
-        cursor.step += steps
-        self._rates = batch.rates[steps].tolist()
-        self._momentum = None if batch.momenta is None else float(batch.momenta[steps])
+        first, every = cursor.step, self.recipe.record.every(self.total_steps)
+        metric_rows = []
+        for step in range((first // every + 1) * every, first + steps + 1, every):
+            cursor.step, index = step, step - first - 1
+            self._set_rates(batch, index)
+            metric_rows.append(self._metric_row("train", self._values(self._train_step.result_of(passed, index))))
+        cursor.step = first + steps
+        self._set_rates(batch, steps)
         if steps:
             cursor.skipped = 0
+        return metric_rows
+
+    def _set_rates(self, batch: StepBatch, index: int) -> None:
+        """Set the learning rates and the momentum to those of a step."""
+        self._rates = batch.rates[index].tolist()
+        self._momentum = None if batch.momenta is None else float(batch.momenta[index])
 
     def _set_pace(self, steps: int) -> None:
         """Set how many steps the next call may run, from the time that this one took."""

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,7 +18,17 @@ from engine.data.source import Source
 from engine.execution.plan import NumpyExecutor
 from engine.graph.trace import KEY
 from engine.training.recipe.options import GradientRecord
-from engine.training.step.names import AVERAGING, FINITE, LOSS, LOSS_WEIGHT, MOMENTUM, SQUARED_NORM, STEP, rate_input
+from engine.training.step.names import (
+    AVERAGING,
+    FINITE,
+    LOSS,
+    LOSS_WEIGHT,
+    MOMENTUM,
+    SQUARED_NORM,
+    STEP,
+    rate_input,
+    root,
+)
 from engine.training.train_state import FlatGroup
 
 if TYPE_CHECKING:
@@ -67,10 +77,11 @@ class StepBatch:
 
 @dataclass(frozen=True)
 class SkippedSteps:
-    """Losses and loss weights of steps that ran in one call and produced no metric row."""
+    """Losses, loss weights and norms of the steps before the last one of a call."""
 
     losses: Sequence[float]
     weights: Sequence[float]
+    norms: Callable[[int], dict[str, float]]
 
 
 @dataclass
@@ -197,19 +208,32 @@ def _nonfinite(value: float) -> str:
 
 MAX_STEPS_PER_CALL = 4096
 """Maximum number of steps in one call."""
+LOGGED_NORMS = 32
+"""Maximum number of norms that are kept for each step of a call."""
 
 
 @dataclass(frozen=True)
 class MultiStepResult:
-    """Outputs of the steps of one call: losses, their weights, squared norms of the gradients."""
+    """Outputs of the steps of one call.
+
+    Attributes:
+        losses: of each step.
+        weights: those of the losses, if they differ.
+        squared_norms: of the gradients of each step [steps], by the end of their name; "" of all together.
+    """
 
     losses: Sequence[float]
     weights: Sequence[float] | None
-    squared_norms: Sequence[float] | None
+    squared_norms: Mapping[str, Array]
+
+    def norms(self, index: int) -> dict[str, float]:
+        """Return the norms of a step as its metric row has them."""
+        named = ((f"grad_norm/{of}" if of else "grad_norm", norms) for of, norms in self.squared_norms.items())
+        return {name: root(norms[index].item()) for name, norms in named}
 
     def first_nonfinite(self) -> int | None:
         """Return the index of the first step whose loss or norm is not finite, or None."""
-        norms = self.losses if self.squared_norms is None else self.squared_norms
+        norms = self.squared_norms[""].tolist() if "" in self.squared_norms else self.losses
         if all(map(math.isfinite, self.losses)) and all(map(math.isfinite, norms)):
             return None
         return int(np.argmin(np.isfinite(self.losses) & np.isfinite(norms)))
@@ -241,7 +265,10 @@ class MultiStep:
             step = data.strides[0] if data.ndim and len(data) else 0
             rows[name] = Blocks(data, data.ctypes.data + first * step, step, count * step)
         fed = [name for name in executor.inputs if name not in rows]
-        logged = [name for name in (LOSS, LOSS_WEIGHT, SQUARED_NORM) if name in executor.outputs]
+        norms = [name for name in executor.outputs if name.startswith(SQUARED_NORM)]
+        if len(norms) > 1 + LOGGED_NORMS:
+            norms = [name for name in norms if name == SQUARED_NORM]
+        logged = [name for name in (LOSS, LOSS_WEIGHT) if name in executor.outputs] + norms
         until = FINITE if FINITE in executor.outputs else None
         return cls(Loop(executor, segment, LoopTables(rows, fed, logged, until), MAX_STEPS_PER_CALL))
 
@@ -259,9 +286,12 @@ class MultiStep:
                 table[:steps] = given[name]
         numbers = np.ascontiguousarray(source.row_of(batch.rows.reshape(-1)), INT64).reshape(batch.rows.shape)
         done = loop.run(numbers)
-        return MultiStepResult(
-            self._listed(LOSS, done) or [], self._listed(LOSS_WEIGHT, done), self._listed(SQUARED_NORM, done)
-        )
+        norms = {
+            name.removeprefix(SQUARED_NORM): table[:done].reshape(done)
+            for name, table in loop.logged.items()
+            if name.startswith(SQUARED_NORM)
+        }
+        return MultiStepResult(self._listed(LOSS, done) or [], self._listed(LOSS_WEIGHT, done), norms)
 
     def _listed(self, name: str, done: int) -> list[float] | None:
         table: Array | None = self._loop.logged.get(name)

@@ -40,7 +40,6 @@ from engine.training.step.names import (
     WEIGHT,
     norms_of,
     rate_input,
-    root,
 )
 from engine.training.step.plan_cache import Executors
 from engine.training.step.plans import plan_gradients, plan_part, plan_training, plan_update
@@ -221,11 +220,17 @@ class TrainStep:
         self.tally.clear()
         bad = taken.first_nonfinite() if self._recipe.watched else None
         if bad is None:
-            return SkippedSteps(losses[:-1], weights[:-1]), self._result(executor, count)
+            return SkippedSteps(losses[:-1], weights[:-1], taken.norms), self._result(executor, count)
         tally = LossTally(self._reduction == "sum")
         tally.add(losses[bad], weights[bad])
-        norms = {} if taken.squared_norms is None else {"grad_norm": root(taken.squared_norms[bad])}
-        return SkippedSteps(losses[:bad], weights[:bad]), StepResult(tally, norms, finite=False)
+        norms = {name: norm for name, norm in taken.norms(bad).items() if name == "grad_norm"}
+        return SkippedSteps(losses[:bad], weights[:bad], taken.norms), StepResult(tally, norms, finite=False)
+
+    def result_of(self, passed: SkippedSteps, index: int) -> StepResult:
+        """Return the result of a step before the last one of a call; no metrics are known of it."""
+        losses = LossTally(self._reduction == "sum")
+        losses.add(passed.losses[index], passed.weights[index])
+        return StepResult(losses, passed.norms(index))
 
     def _step_in_parts(self, rows: Rows, inputs: StepInputs, captured: Sequence[str]) -> StepResult:
         losses = self._sum_gradients(rows, inputs)

@@ -68,6 +68,33 @@ def test_many_steps_in_one_call_are_the_same_steps(name, executor):
     assert state_of(together) == state_of(alone)
 
 
+ROWS = {
+    "losses and norms": {},
+    "no norms": {"record": {"every_steps": 12, "gradient_norms": False}},
+    "step schedule": {"schedule": {"kind": "one_cycle", "total_steps": 60, "per": "step"}},
+    "checkpoints": {"checkpoint": {"every_steps": 25}},
+    "not finite": {"shuffle": False},
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_call_yields_the_rows_of_several_steps(name, monkeypatch):
+    monkeypatch.setattr("engine.training.fit.fit.ROWS_PER_CALL", 3)
+    recipe = {"metrics": [], "record": {"every_steps": 10}, **ROWS[name]}
+    alone, together = (fit_of(recipe, "native", rows=300, bad=237 if name == "not finite" else None) for _ in range(2))
+    single, calls = [], []
+    while not alone.done:
+        single += alone.advance()
+    together.advance()  # how long a step takes is known from here on
+    together._pace = 60
+    while not together.done:
+        calls.append(together.advance_chunk())
+        together._pace = 60
+    assert rows_of(point for points in calls for point in points) == rows_of(single)
+    assert state_of(together) == state_of(alone)
+    assert max(map(len, calls)) in (2, 3)
+
+
 def test_nothing_is_passed_by_that_somebody_waits_for():
     fit = fit_of({"checkpoint": {"every_steps": 4, "every_epochs": None}, "record": {"every_steps": 30}}, "native")
     fit.advance(2)  # how long a step takes is known from here on
