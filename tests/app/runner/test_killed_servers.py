@@ -98,7 +98,7 @@ def test_a_fit_of_two_ranks_comes_to_the_same_bits_though_its_server_is_killed(
         disturbed = submitted(server.http, graph, rows)
         next(step for step in steps_done(server.http, disturbed) if step == 80)
         family = [process.pid for process in psutil.Process(server.process.pid).children(recursive=True)]
-        assert len(family) == 3, "the fork server and two ranks"
+        assert len(family) in (3, 4), "the fork server, two ranks, and perhaps the worker that waits"
         with all_end(family, seconds=PATIENCE):
             server.stop(signal.SIGKILL)
     server = start_server()
