@@ -8,8 +8,11 @@ import numpy as np
 
 from engine.core.dtypes import INT64
 from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.logarithm import log
+from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import exponentials, largest
+from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.lowering import Call, Status, Work, alike, lowers
 
@@ -36,10 +39,13 @@ def cross_entropy(a: Any) -> None:
     """Loss and probabilities of rows.
 
     Words: rows, classes; logits, their row stride in bytes; targets, int64; losses; probabilities; the target that
-    leaves a row out; where to say that a target is no class.
+    leaves a row out; where to say that a target is no class; those of `scratch_of_rows`.
     """
     rows, classes, ignored = a[0], a[1], a[7]
     targets, losses = view(a[4], rows, np.int64), view(a[5], rows, real)
+    if a[12] > 0:
+        of_few_classes(a, itemsize, real)
+        return
     for r in range(rows):
         logits = view(a[2] + r * a[3], classes, real)
         chances = view(a[6] + r * classes * itemsize, classes, real)
@@ -58,6 +64,35 @@ def cross_entropy(a: Any) -> None:
             losses[r] = np.log(total) - (logits[target] - top)
         for i in range(chances.size):
             chances[i] *= share
+
+
+@inline
+def of_few_classes(a: Any, itemsize: Any, real: Any) -> None:
+    """Compute losses and probabilities of rows that a register holds."""
+    classes, lanes, ignored, apart = a[1], a[12], a[7], TOGETHER * itemsize
+    for first in range(0, a[0], TOGETHER):
+        rows, source = min(TOGETHER, a[0] - first), a[2] + first * a[3]
+        tops, sums = view(a[10], rows, real), view(a[11], rows, np.float64)
+        targets, losses = view(a[4] + first * 8, rows, np.int64), view(a[5] + first * itemsize, rows, real)
+        add_exponentials(a[9], source, a[3], tops, sums, classes, lanes, False, itemsize, real)
+        for e in range(losses.size):
+            losses[e] = real(log(sums[e]))
+            sums[e] = 1.0 / sums[e]
+        for i in range(classes):
+            terms = view(a[9] + i * apart, rows, real)
+            for e in range(terms.size):
+                terms[e] *= real(sums[e])
+        for e in range(rows):
+            target = targets[e]
+            if target == ignored:
+                losses[e] = real(0)
+            elif target < 0 or target >= classes:
+                view(a[8], 1, np.int64)[0] = 1
+            else:
+                losses[e] -= view(source + e * a[3] + target * itemsize, 1, real)[0] - tops[e]
+        for r in range(0, rows, lanes):
+            place, step = a[6] + (first + r) * classes * itemsize, classes * itemsize
+            transpose(place, step, a[9] + r * itemsize, apart, classes, min(lanes, rows - r), real(0))
 
 
 @kernel
@@ -96,7 +131,8 @@ def _(work: Work) -> list[Call] | None:
     rows, classes = logits.shape
     ignored = work.attrs["ignore_index"]
     words = (rows, classes, logits, logits.strides[0], target, losses, probabilities, ignored, Status())
-    return [Call(cross_entropy, logits.dtype, words)]
+    more, scratch = scratch_of_rows(rows, classes, logits.itemsize)
+    return [Call(cross_entropy, logits.dtype, (*words, *more), scratch=scratch)]
 
 
 @lowers("softmax_cross_entropy_backward")

@@ -11,9 +11,13 @@ import numpy as np
 from engine.core.shape_rules import normalize_axes, normalize_axis
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.logarithm import log
+from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.inline.rows import PIECE, fill, larger, largest
-from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
+from engine.execution.native.inline.short_softmax import TOGETHER
+from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, kernel, real
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, lowers
 
 
@@ -76,15 +80,29 @@ def largest_of_bins(a: Any) -> None:
                 out[e] = place
 
 
+FEW = 16
+"""Rows of so many numbers or fewer are transposed."""
+
+
 @kernel
 def log_sum_exp(a: Any) -> None:
-    """Words: extents before, along and behind the reduced axes; x; out; scratch for columns, for float64 sums."""
-    extent, behind = a[1], a[2]
-    for lot in range(a[0]):
-        source = a[3] + lot * extent * behind * itemsize
-        out = view(a[4] + lot * behind * itemsize, behind, real)
-        if behind == 1:
-            row = view(source, extent, real)
+    """Logarithms of sums of exponentials.
+
+    Words: extents before, along and behind the reduced axes; x; out; scratch for the columns' largest, for their
+    sums in float64, and for rows that are transposed; lanes of a register, 0 where none are.
+    """
+    extent, behind, lanes = a[1], a[2], a[8]
+    if lanes > 0:
+        for first in range(0, a[0], TOGETHER):
+            rows = min(TOGETHER, a[0] - first)
+            for r in range(0, rows, lanes):
+                source = a[3] + (first + r) * extent * itemsize
+                place, count = a[7] + r * itemsize, min(lanes, rows - r)
+                transpose(place, TOGETHER * itemsize, source, extent * itemsize, count, extent, real(0))
+            add_columns(a, a[7], TOGETHER * itemsize, a[4] + first * itemsize, rows, itemsize, real)
+    elif behind == 1:
+        for lot in range(a[0]):
+            row = view(a[3] + lot * extent * itemsize, extent, real)
             top = largest(row)
             # Of an infinite or NaN top differences would be NaN.
             top = top if abs(top) < real(np.inf) else real(0)
@@ -94,24 +112,32 @@ def log_sum_exp(a: Any) -> None:
                 for i in range(piece.size):
                     part += exp(piece[i] - top)
                 total += np.float64(part)
-            out[0] = real(np.log(total) + np.float64(top))
-            continue
-        tops, sums = view(a[5], behind, real), view(a[6], behind, np.float64)
-        fill(tops, real(-np.inf))
-        fill(sums, 0.0)
-        for r in range(extent):
-            terms = view(source + r * behind * itemsize, behind, real)
-            for e in range(tops.size):
-                tops[e] = larger(frozen(tops[e]), terms[e])
+            view(a[4] + lot * itemsize, 1, real)[0] = real(np.log(total) + np.float64(top))
+    else:
+        for lot in range(a[0]):
+            source = a[3] + lot * extent * behind * itemsize
+            add_columns(a, source, behind * itemsize, a[4] + lot * behind * itemsize, behind, itemsize, real)
+
+
+@inline
+def add_columns(a: Any, source: Any, step: Any, target: Any, count: Any, itemsize: Any, real: Any) -> None:
+    """Compute the results of `count` columns whose rows lie `step` bytes apart."""
+    out, tops, sums = view(target, count, real), view(a[5], count, real), view(a[6], count, np.float64)
+    fill(tops, real(-np.inf))
+    fill(sums, 0.0)
+    for r in range(a[1]):
+        terms = view(source + r * step, count, real)
         for e in range(tops.size):
-            top = frozen(tops[e])
-            tops[e] = top if abs(top) < real(np.inf) else real(0)
-        for r in range(extent):
-            terms = view(source + r * behind * itemsize, behind, real)
-            for e in range(sums.size):
-                sums[e] += np.float64(exp(terms[e] - tops[e]))
-        for e in range(out.size):
-            out[e] = real(np.log(sums[e]) + np.float64(tops[e]))
+            tops[e] = larger(frozen(tops[e]), terms[e])
+    for e in range(tops.size):
+        top = frozen(tops[e])
+        tops[e] = top if abs(top) < real(np.inf) else real(0)
+    for r in range(a[1]):
+        terms = view(source + r * step, count, real)
+        for e in range(sums.size):
+            sums[e] += np.float64(exp(terms[e] - tops[e]))
+    for e in range(out.size):
+        out[e] = real(log(sums[e]) + np.float64(tops[e]))
 
 
 SIGNS = {"max": lambda x: x, "min": lambda x: -x}
@@ -202,6 +228,12 @@ def _(work: Work) -> list[Call] | None:
     found = _reduced(work)
     if found is None:
         return None
-    behind = found[2]
-    own = -(-behind * x.itemsize // 64) * 64
-    return [Call(log_sum_exp, x.dtype, (*found, x, out, Scratch(), Scratch(own)), scratch=own + behind * 8)]
+    before, extent, behind = found
+    transposes = behind == 1 < before and extent <= FEW
+    columns = TOGETHER if transposes else behind
+    own = -(-columns * x.itemsize // 64) * 64
+    sums = -(-columns * 8 // 64) * 64
+    rows = extent * TOGETHER * x.itemsize if transposes else 0
+    places = (Scratch(), Scratch(own), Scratch(own + sums))
+    lanes = vector_bytes() // x.itemsize if transposes else 0
+    return [Call(log_sum_exp, x.dtype, (*found, x, out, *places, lanes), scratch=own + sums + rows)]

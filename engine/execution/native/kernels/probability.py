@@ -8,9 +8,18 @@ import numpy as np
 
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.logarithm import log
+from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import float_of, view
-from engine.execution.native.inline.rows import dot, exponentials, exponentials_in_place, largest, total
-from engine.execution.native.kernel import kernel, real
+from engine.execution.native.inline.rows import (
+    dot,
+    exponentials,
+    exponentials_in_place,
+    largest,
+    total,
+)
+from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows
+from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.standardize import rows_of
 from engine.execution.native.lowering import Argument, Call, Work, lowers
@@ -20,12 +29,38 @@ BOOL_MASK, FLOAT_MASK = 1, 2
 
 @kernel
 def softmax(a: Any) -> None:
-    """Words: rows, their length; x, the bytes from row to row; y, its."""
+    """Words: rows, their length; x, the bytes from row to row; y, its; then those of `of_short_rows`."""
+    if a[9] > 0:
+        of_short_rows(a, False, itemsize, real)
+        return
     for r in range(a[0]):
         x, y = view(a[2] + r * a[3], a[1], real), view(a[4] + r * a[5], a[1], real)
         share = real(1.0 / exponentials(y, x, largest(x)))
         for i in range(y.size):
             y[i] *= share
+
+
+@inline
+def of_short_rows(a: Any, logarithms: Any, itemsize: Any, real: Any) -> None:
+    """Compute softmax, or its logarithms, of rows that a register holds; registers hold numbers of many rows for it.
+
+    Words from the seventh on: scratch for rows that are transposed, for their largest and for their sums in float64;
+    lanes of a register, 0 where rows are longer.
+    """
+    length, lanes, step = a[1], a[9], TOGETHER * itemsize
+    for first in range(0, a[0], TOGETHER):
+        rows = min(TOGETHER, a[0] - first)
+        tops, sums = view(a[7], rows, real), view(a[8], rows, np.float64)
+        add_exponentials(a[6], a[2] + first * a[3], a[3], tops, sums, length, lanes, logarithms, itemsize, real)
+        for e in range(tops.size):
+            tops[e] = real(log(sums[e])) if logarithms else real(1.0 / sums[e])
+        for i in range(length):
+            terms = view(a[6] + i * step, rows, real)
+            for e in range(terms.size):
+                terms[e] = terms[e] - tops[e] if logarithms else terms[e] * tops[e]
+        for r in range(0, rows, lanes):
+            target = a[4] + (first + r) * a[5]
+            transpose(target, a[5], a[6] + r * itemsize, step, length, min(lanes, rows - r), real(0))
 
 
 @kernel
@@ -41,7 +76,10 @@ def softmax_gradient(a: Any) -> None:
 
 @kernel
 def log_softmax(a: Any) -> None:
-    """Words: rows, their length; x, the bytes from row to row; y, its."""
+    """Words as of `softmax`."""
+    if a[9] > 0:
+        of_short_rows(a, True, itemsize, real)
+        return
     for r in range(a[0]):
         x, y = view(a[2] + r * a[3], a[1], real), view(a[4] + r * a[5], a[1], real)
         top = largest(x)
@@ -111,7 +149,10 @@ def _lower(op: str) -> None:
         words: list[Argument] = [rows, length]
         for array, step in zip(arrays, steps, strict=True):
             words += [array, step]
-        return [Call(code, arrays[0].dtype, tuple(words))]
+        if op not in _OF_ONE:
+            return [Call(code, arrays[0].dtype, tuple(words))]
+        more, scratch = scratch_of_rows(rows, length, arrays[0].itemsize)
+        return [Call(code, arrays[0].dtype, (*words, *more), scratch=scratch)]
 
     lowers(op)(lowering)
 

@@ -150,6 +150,8 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "nearest back": ("resample_back", [numbers(2, 8, 3)], {"axis": 1, "extent": 5, "method": "nearest"}),
     "linear back": ("resample_back", [numbers(2, 8)], {"axis": 1, "extent": 5, "method": "linear"}),
     "logsumexp of rows": ("logsumexp", [numbers(3, 70)], {"axis": 1}),
+    "logsumexp of many short rows": ("logsumexp", [numbers(131, 16)], {"axis": 1}),
+    "logsumexp of short rows": ("logsumexp", [numbers(9, 5, 3)], {"axis": -1, "keepdims": True}),
     "logsumexp of columns": ("logsumexp", [numbers(3, 7, 5)], {"axis": (0, 1), "keepdims": True}),
     "logsumexp of a transpose": ("logsumexp", [numbers(3, 70).T], {"axis": 0}),
     "logsumexp of all": ("logsumexp", [numbers(3, 7)], {}),

@@ -1,0 +1,66 @@
+"""Exponentials of rows that a register holds: they are transposed, so that registers hold numbers of many rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.matrix_tiles import transpose
+from engine.execution.native.inline.pointers import frozen, view
+from engine.execution.native.inline.rows import fill, larger
+from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.kernel import inline
+from engine.execution.native.lowering import Argument, Scratch
+
+TOGETHER = 64
+"""Rows at a time."""
+
+
+def scratch_of_rows(rows: int, length: int, itemsize: int) -> tuple[tuple[Argument, ...], int]:
+    """Return words for kernels, and the bytes of scratch memory.
+
+    The words: scratch memory for transposed rows, for their largest, and for their sums in float64; lanes of a
+    register, 0 where there is one row or rows are longer.
+    """
+    lanes, block, tops = vector_bytes() // itemsize, length * TOGETHER * itemsize, TOGETHER * itemsize
+    if rows == 1 or length > lanes:
+        return (Scratch(), Scratch(), Scratch(), 0), 0
+    return (Scratch(), Scratch(block), Scratch(block + tops), lanes), block + tops + TOGETHER * 8
+
+
+@inline
+def add_exponentials(
+    block: Any,
+    source: Any,
+    step: Any,
+    tops: Any,
+    sums: Any,
+    length: Any,
+    lanes: Any,
+    keeps_differences: Any,
+    itemsize: Any,
+    real: Any,
+) -> None:
+    """Set a block to exp(x - largest of the row) for rows of x, transposed; `tops` to the largest, `sums` to the sums.
+
+    Rows lie `step` bytes apart from `source` on, as many as `tops` has numbers, at most TOGETHER; those of the block
+    have TOGETHER numbers. The block gets x - largest where it `keeps_differences`.
+    """
+    rows, apart = tops.size, TOGETHER * itemsize
+    for r in range(0, rows, lanes):
+        transpose(block + r * itemsize, apart, source + r * step, step, min(lanes, rows - r), length, real(0))
+    fill(tops, real(-np.inf))
+    fill(sums, 0.0)
+    for i in range(length):
+        terms = view(block + i * apart, rows, real)
+        for e in range(tops.size):
+            tops[e] = larger(frozen(tops[e]), terms[e])
+    for i in range(length):
+        terms = view(block + i * apart, rows, real)
+        for e in range(terms.size):
+            below = terms[e] - tops[e]
+            share = exp(below)
+            sums[e] += np.float64(share)
+            terms[e] = below if keeps_differences else share
