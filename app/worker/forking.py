@@ -16,7 +16,7 @@ from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, REA
 from app.domain.runtime import NATIVE
 from app.worker import process
 from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
-from app.worker.standby import MAX_DESCRIPTORS, Standby, await_order
+from app.worker.standby import MAX_DESCRIPTORS, Standby, await_order, named_standby
 from app.worker.warm_up import KernelReporter, WarmUp, train_once
 
 _logger = logging.getLogger(__name__)
@@ -174,8 +174,9 @@ class ForkServer:
             self._leave()
             if not exit_with_parent(parent):
                 os._exit(EXIT_OK)
-            _write_to_pages()
-            channels = await_order(orders)
+            with named_standby():
+                _write_to_pages()
+                channels = await_order(orders)
             if not channels:
                 os._exit(EXIT_OK)
             frames = channels[1] if len(channels) > 1 else None

@@ -6,7 +6,12 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+NAME = "adjoint standby"
+"""What `ps` and `top` call the process while it waits, on Linux."""
+_COMM = Path("/proc/self/comm")
 
 MAX_DESCRIPTORS = 2
 """Sockets that come with an order: the message channel, and for sessions and computations the frame channel."""
@@ -45,3 +50,16 @@ def await_order(orders: socket.socket) -> list[socket.socket]:
     with orders:
         _, channels, _, _ = socket.recv_fds(orders, 1, MAX_DESCRIPTORS)
     return [socket.socket(fileno=channel) for channel in channels]
+
+
+@contextlib.contextmanager
+def named_standby() -> Iterator[None]:
+    """Call this process NAME for the length of the block."""
+    before = None
+    with contextlib.suppress(OSError):
+        before = _COMM.read_text("utf-8", "replace")
+        _COMM.write_text(NAME, "utf-8")
+    yield
+    if before is not None:
+        with contextlib.suppress(OSError):
+            _COMM.write_text(before, "utf-8")

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
+from tests.support.workers import at_orders
+
 FORK_SERVER = "fork_server"
 """What the command line of a server's fork server has in it, be it started or forked."""
 PROMPT_SECONDS = 2.0
@@ -23,8 +25,11 @@ def family(server: int) -> list[int]:
 
 
 def workers(server: int) -> list[int]:
-    """Return the pids of the processes that fit: the children of the server's fork server."""
-    return [child.pid for forker in _children(server) for child in _children(forker.pid)]
+    """Return the pids of the processes that fit: those that the server's fork server has forked for that."""
+    try:
+        return [child.pid for forker in _children(server) for child in at_orders(forker)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def kill(pids: Iterable[int]) -> None:

@@ -19,6 +19,7 @@ from tests.security.target_server import AttackFixture
 from tests.support.patience import PATIENCE
 from tests.support.server import ServerProcess, StartServer
 from tests.support.standby import PREPARE
+from tests.support.workers import at_orders
 
 MIB = 1024**2
 WIDE = {"inputs": {"x": ["n", 1]}, "parameters": {"w": [1, 1_000_000]}, "program": "y = x @ w", "outputs": ["y"]}
@@ -60,8 +61,8 @@ def model(http: httpx.Client, document: dict[str, Any], **parameters: Any) -> st
 
 
 def computing(server: ServerProcess) -> list[psutil.Process]:
-    """Return the processes that compute: the children of the fork server, where there are no fits and sessions."""
-    return [child for each in psutil.Process(server.process.pid).children() for child in each.children()]
+    """Return the processes that compute, where there are no fits and sessions."""
+    return [child for each in psutil.Process(server.process.pid).children() for child in at_orders(each)]
 
 
 def await_that(condition: Callable[[], object]) -> None:

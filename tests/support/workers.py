@@ -4,9 +4,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from app.runner import fork_server
+from app.worker.standby import NAME
 from tests.extent import FULL
 from tests.support.forked_workers import forking
 from tests.support.server import fork_server as parent
@@ -30,3 +32,15 @@ def starting_workers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fork_server, "subprocess", subprocess)
         yield
+
+
+def at_orders(fork_server: psutil.Process) -> list[psutil.Process]:
+    """Return the processes that a fork server has forked for orders: without the one that waits for the next."""
+    return [child for child in fork_server.children() if not _is_waiting(child)]
+
+
+def _is_waiting(process: psutil.Process) -> bool:
+    try:
+        return process.name() == NAME
+    except psutil.NoSuchProcess:
+        return False

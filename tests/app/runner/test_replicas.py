@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 import engine
+from tests.support.workers import at_orders
 
 from .conftest import PATIENCE, LastingRunner, Result, SupervisorHarness, all_end, opened, some_rows
 from .test_supervised_processes import ENDLESS, NO_CHECKPOINTS, assert_same, pid_of
@@ -49,7 +50,7 @@ def nobody_left(harness: SupervisorHarness, lasting_runner: LastingRunner) -> It
     assert lasting_runner._server is not None
     root = psutil.Process(lasting_runner._server.pid)
     end = time.monotonic() + PATIENCE
-    while len(left := root.children(recursive=True)) > 1:
+    while left := at_orders(root):
         assert time.monotonic() < end, left
         time.sleep(0.01)
 

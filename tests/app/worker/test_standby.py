@@ -9,6 +9,7 @@ import pytest
 from app.domain.clock import SystemClock
 from app.domain.messages import Assignment, Finished, Started
 from app.runner.local import LocalRunner
+from app.worker.standby import NAME
 from tests.app.runner.conftest import all_end
 from tests.app.runner.test_local import Listener, assign
 from tests.support.patience import PATIENCE
@@ -50,7 +51,7 @@ class Fits:
 
     def waiting(self, fork_server: psutil.Process) -> int:
         """Return the pid of the worker that waits, when there is one."""
-        while not (children := fork_server.children()):
+        while not (children := [child for child in fork_server.children() if child.name() == NAME]):
             self._runner.receive(0.01)
         return children[0].pid
 
