@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 FORK_FAILED = os.EX_OSERR
 
 STANDBY_SECONDS = 0.5
-"""How long there have been no orders when a worker is forked for the next one: the last one has made its plans."""
+"""Time without orders after which a worker is forked for the next one: the last one has made its plans by then."""
 
 
 class ForkServer:
@@ -215,7 +215,7 @@ class ForkServer:
 
 
 def _write_to_pages() -> None:
-    """Train once: what a fit writes to is then in pages of this process alone."""
+    """Train once, so that the pages that a fit writes to are copied for this process."""
     try:
         train_once()
     except Exception:

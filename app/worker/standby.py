@@ -1,5 +1,7 @@
-"""A worker that is forked before it is needed. It has trained once, so that it has the pages that a fit writes to for
-itself, and takes the next order: a worker that is forked then copies them one by one in its first step.
+"""A worker process that is forked before it is needed, and waits for the next order.
+
+It has trained once, so that the pages that a fit writes to are copied already. In a worker that is forked for an order
+each of them is copied at the first write, during the first step.
 """
 
 import contextlib
@@ -18,15 +20,15 @@ MAX_DESCRIPTORS = 2
 
 
 class Standby:
-    """What the fork server has of the process that waits."""
+    """The process that waits, as the fork server sees it."""
 
     def __init__(self, pid: int, orders: socket.socket) -> None:
-        """Give it the order on `orders`, whose end it takes for its own."""
+        """Send the order on `orders`; the process ends when that is closed."""
         self.pid = pid
         self._orders = orders
 
     def hand_over(self, channels: Sequence[int]) -> bool:
-        """Give it the sockets of an order, once; return whether it can be asked."""
+        """Send it the sockets of an order, once; return whether it is still there."""
         with self._orders:
             try:
                 socket.send_fds(self._orders, [b"\0"], channels)
@@ -35,18 +37,18 @@ class Standby:
             return True
 
     def close(self) -> None:
-        """Let go of it, as a process forked from the one that has it does."""
+        """Close the connection, in a process forked from the fork server."""
         self._orders.close()
 
     def dismiss(self) -> None:
-        """End it."""
+        """Kill it."""
         self.close()
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
 
 def await_order(orders: socket.socket) -> list[socket.socket]:
-    """Return the sockets of the order when it comes; none where the fork server has let go of this process."""
+    """Return the sockets of the order when it comes; none when the fork server has closed the connection."""
     with orders:
         _, channels, _, _ = socket.recv_fds(orders, 1, MAX_DESCRIPTORS)
     return [socket.socket(fileno=channel) for channel in channels]

@@ -21,7 +21,7 @@ from engine.execution.plan.plan import Buffer, Plan, Step
 Call = Callable[[], Any]
 
 MAPPED_BYTES = 1 << 20
-"""So many bytes of a plan's memory, or more, are pages of their own, which the system zeroes when they are touched."""
+"""Memory of a plan from this size on is mapped: pages of its own, which the system zeroes when they are touched."""
 
 
 class NumpyExecutor:

@@ -36,7 +36,7 @@ LONGEST_CALL = 0.05
 """Target of the seconds that the steps of one call take together; they cannot be interrupted."""
 
 ROWS_APART, ROWS_PER_CALL = 10, 16
-"""One call yields several metric rows, at most so many, where they are at least so many steps apart."""
+"""Least number of steps between metric rows for which one call yields several of them, and how many at most."""
 
 
 class Fit(MonitoredFit):

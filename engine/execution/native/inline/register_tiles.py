@@ -29,7 +29,7 @@ _POINTER = _BYTE.as_pointer()
 
 
 def step_bytes(parts: int) -> int:
-    """Return what is packed of 32 rows or columns and 32 of the depth, of numbers of so many parts."""
+    """Return the packed bytes of 32 rows or columns and 32 of the depth, of numbers with this many parts."""
     return parts * 2 * TILE_BYTES
 
 

@@ -81,7 +81,7 @@ def largest_of_bins(a: Any) -> None:
 
 
 FEW = 16
-"""Rows of so many numbers or fewer are transposed."""
+"""Rows of this many numbers or fewer are transposed."""
 
 
 @kernel
