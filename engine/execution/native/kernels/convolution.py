@@ -201,7 +201,7 @@ def correlation(
     `steps` are those of the weight in bytes: from group to group, output to output and input to input channel.
     """
     outputs, size = out.shape[1] // groups, x.itemsize
-    whole = [joined(axes) for axes in zip(*phases, strict=True)]
+    whole = [joined_axis(axes) for axes in zip(*phases, strict=True)]
     tile = tiling(whole, x.shape[0], x.shape[1] // groups, outputs, size, POSITIONS)
     memory = Memory()
     words = geometry(whole, x, groups, outputs, tile, memory)
@@ -222,7 +222,7 @@ def correlation(
     )  # fmt: skip
 
 
-def joined(axes: Sequence[Axis]) -> Axis:
+def joined_axis(axes: Sequence[Axis]) -> Axis:
     """Return an axis whose windows hold those of all phases, each as far behind its start as it has fewer zeros."""
     first = axes[0]
     if all(axis == first for axis in axes):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from engine.core.value import Array
 from engine.execution.native.kernels import convolution as convolutions
@@ -84,12 +86,41 @@ def assert_close(actual: list[Array], wanted: list[Array]) -> None:
 @each_row("dtype", TOLERANCE)
 @each_row("case", CASES.values(), ids=CASES)
 def test_a_convolution_and_its_gradients_are_those_of_numpy(run_both: RunBoth, case: Case, dtype: str) -> None:
+    check(case, dtype, run_both)
+
+
+def check(case: Case, dtype: str, run_both: RunBoth) -> None:
+    """Compare a convolution and both gradients."""
     x, weight = drawn(case.x, dtype), drawn((case.outputs, case.x[1] // case.groups, *case.kernel), dtype)
     actual, wanted = run_both("convolution", x, weight, **case.window)
     assert_close(actual, wanted)
     g = drawn(wanted[0].shape, dtype)
     assert_close(*run_both("convolution_input", g, weight, shape=case.x, **case.window))
     assert_close(*run_both("convolution_weight", x, g, kernel=case.kernel, **case.window))
+
+
+@pytest.mark.law
+def test_convolutions_of_any_extents_are_those_of_numpy(run_both: RunBoth) -> None:
+    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for _ in range(400):
+        check(random_case(draw), "float32", run_both)
+
+
+def random_case(draw: np.random.Generator) -> Case:
+    """Return a convolution in 1 to 3 axes whose result is not empty, of few images or of some that lie side by side."""
+    axes, groups = int(draw.integers(1, 4)), int(draw.choice([1, 1, 2]))
+
+    def numbers(low: int, high: int) -> tuple[int, ...]:
+        return tuple(int(number) for number in draw.integers(low, high, axes))
+
+    kernel, stride, dilation, before, behind = (numbers(*span) for span in ((1, 4), (1, 4), (1, 4), (-1, 3), (-1, 3)))
+    reach = [(taps - 1) * d + 1 for taps, d in zip(kernel, dilation, strict=True)]
+    extents = numbers(3, 11 if axes < 3 else 6)
+    least = [max(r - b - e, 3) for r, b, e in zip(reach, before, behind, strict=True)]
+    x = tuple(max(pair) for pair in zip(extents, least, strict=True))
+    images, inputs, outputs = int(draw.choice([3, 17, 37])), int(draw.integers(1, 17)), int(draw.integers(1, 9))
+    padding = tuple(zip(before, behind, strict=True))
+    return Case((images, inputs * groups, *x), outputs * groups, kernel, stride, padding, dilation, groups)
 
 
 def test_nan_reaches_the_numbers_whose_windows_hold_it_and_no_others(run_both: RunBoth) -> None:
