@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 from engine.core.dtypes import FLOAT64, INT64
+from engine.execution.native.inline.matrix_tiles import prefetch_rows
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.kernel import Kernel, itemsize, kernel_of, real
 from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
 from engine.ops.optimizer.lazy import RowLayout
+
+PIECE = 256
+"""Numbers that are stepped at a time, while the next ones are fetched."""
+LINE_BYTES = 64
 
 
 @kernel_of(np.float64)
@@ -22,18 +27,27 @@ def adam_rates(a: Any) -> None:
     view(a[5], 1, np.float64)[0] = 1.0 / np.sqrt(1.0 - float_of(a[3]) ** count)
 
 
-def brought(source: Any, target: Any, n: Any) -> Any:
-    """Return a vector where its new values go, with its old ones in it.
+def brought(source: Any, target: Any, n: Any) -> None:
+    """Copy a vector to where its new values go.
 
     Vectors are stepped where they are: a compiler that must fear that results lie over operands takes one number at a
     time.
     """
-    to = view(target, n, real)
     if source != target:
-        given = view(source, n, real)
+        given, to = view(source, n, real), view(target, n, real)
         for i in range(given.size):
             to[i] = given[i]
-    return to
+
+
+def fetched(parameters: Any, start: Any, n: Any) -> None:
+    """Fetch the parameters behind the piece at `start`, of the first piece itself too, to be written.
+
+    Other cores hold them, which have read them. Without it one store after another waits until a line is this core's.
+    """
+    first, last = start + PIECE if start else 0, min(start + 2 * PIECE, n)
+    if first < last:
+        lines = ((last - first) * itemsize + LINE_BYTES - 1) // LINE_BYTES
+        prefetch_rows(parameters + first * itemsize, LINE_BYTES, lines)
 
 
 def _adam(a: Any) -> None:
@@ -41,8 +55,8 @@ def _adam(a: Any) -> None:
     and whether the decay is decoupled.
     """
     n = a[0]
-    gradients, parameters = view(a[1], n, real), bring(a[2], a[9], n)
-    firsts, seconds = bring(a[3], a[10], n), bring(a[4], a[11], n)
+    for place in range(2, 5):
+        bring(a[place], a[place + 7], n)
     wide_beta1, lr = view(a[5], 1, np.float64)[0], view(a[6], 1, np.float64)[0]
     rate, scale = real(view(a[7], 1, np.float64)[0]), real(view(a[8], 1, np.float64)[0])
     wide_beta2, decay = float_of(a[12]), float_of(a[14])
@@ -53,37 +67,46 @@ def _adam(a: Any) -> None:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
-    if added == real(0):  # what is not added is not looked at either: it may be infinite
-        for i in range(gradients.size):
-            g = gradients[i]
-            m = firsts[i] * beta1 + g * fresh1
-            v = seconds[i] * beta2 + (g * g) * fresh2
-            firsts[i] = m
-            seconds[i] = v
-            parameters[i] = parameters[i] * shrink - (m / (np.sqrt(v) * scale + eps)) * rate
-    else:
-        for i in range(gradients.size):
-            g = gradients[i] + parameters[i] * added
-            m = firsts[i] * beta1 + g * fresh1
-            v = seconds[i] * beta2 + (g * g) * fresh2
-            firsts[i] = m
-            seconds[i] = v
-            parameters[i] -= (m / (np.sqrt(v) * scale + eps)) * rate
+    for start in range(0, n, PIECE):
+        fetch(a[9], start, n)
+        shift, size = start * itemsize, min(PIECE, n - start)
+        gradients, parameters = view(a[1] + shift, size, real), view(a[9] + shift, size, real)
+        firsts, seconds = view(a[10] + shift, size, real), view(a[11] + shift, size, real)
+        if added == real(0):  # what is not added is not looked at either: it may be infinite
+            for i in range(gradients.size):
+                g = gradients[i]
+                m = firsts[i] * beta1 + g * fresh1
+                v = seconds[i] * beta2 + (g * g) * fresh2
+                firsts[i] = m
+                seconds[i] = v
+                parameters[i] = parameters[i] * shrink - (m / (np.sqrt(v) * scale + eps)) * rate
+        else:
+            for i in range(gradients.size):
+                g = gradients[i] + parameters[i] * added
+                m = firsts[i] * beta1 + g * fresh1
+                v = seconds[i] * beta2 + (g * g) * fresh2
+                firsts[i] = m
+                seconds[i] = v
+                parameters[i] -= (m / (np.sqrt(v) * scale + eps)) * rate
 
 
 def _sgd(a: Any) -> None:
     """Words: n; gradient, parameter; lr; new parameter; decay, and whether it is decoupled."""
     n = a[0]
-    gradients, parameters = view(a[1], n, real), bring(a[2], a[4], n)
+    bring(a[2], a[4], n)
     lr, decay = view(a[3], 1, np.float64)[0], float_of(a[5])
     rate, added, shrink = real(lr), real(0), real(1)
     if a[6]:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
-    for i in range(gradients.size):
-        p = parameters[i]
-        parameters[i] = p * shrink - (gradients[i] + p * added) * rate
+    for start in range(0, n, PIECE):
+        fetch(a[4], start, n)
+        shift, size = start * itemsize, min(PIECE, n - start)
+        gradients, parameters = view(a[1] + shift, size, real), view(a[4] + shift, size, real)
+        for i in range(gradients.size):
+            p = parameters[i]
+            parameters[i] = p * shrink - (gradients[i] + p * added) * rate
 
 
 def _momentum(a: Any) -> None:
@@ -91,7 +114,8 @@ def _momentum(a: Any) -> None:
     and whether it is decoupled.
     """
     n = a[0]
-    gradients, parameters, buffers = view(a[1], n, real), bring(a[2], a[7], n), bring(a[3], a[8], n)
+    bring(a[2], a[7], n)
+    bring(a[3], a[8], n)
     kept, share = real(view(a[4], 1, np.float64)[0]), real(view(a[5], 1, np.float64)[0])
     lr, decay = view(a[6], 1, np.float64)[0], float_of(a[10])
     rate, added, shrink = real(lr), real(0), real(1)
@@ -99,20 +123,25 @@ def _momentum(a: Any) -> None:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
-    # What does not enter is not looked at: loops of their own for Nesterov's direction.
-    if a[9]:
-        for i in range(gradients.size):
-            p = parameters[i]
-            g = gradients[i] + p * added
-            b = buffers[i] * kept + g * share
-            buffers[i] = b
-            parameters[i] = p * shrink - (g + b * kept) * rate
-    else:
-        for i in range(gradients.size):
-            p = parameters[i]
-            b = buffers[i] * kept + (gradients[i] + p * added) * share
-            buffers[i] = b
-            parameters[i] = p * shrink - b * rate
+    for start in range(0, n, PIECE):
+        fetch(a[7], start, n)
+        shift, size = start * itemsize, min(PIECE, n - start)
+        gradients, parameters = view(a[1] + shift, size, real), view(a[7] + shift, size, real)
+        buffers = view(a[8] + shift, size, real)
+        # What does not enter is not looked at: loops of their own for Nesterov's direction.
+        if a[9]:
+            for i in range(gradients.size):
+                p = parameters[i]
+                g = gradients[i] + p * added
+                b = buffers[i] * kept + g * share
+                buffers[i] = b
+                parameters[i] = p * shrink - (g + b * kept) * rate
+        else:
+            for i in range(gradients.size):
+                p = parameters[i]
+                b = buffers[i] * kept + (gradients[i] + p * added) * share
+                buffers[i] = b
+                parameters[i] = p * shrink - b * rate
 
 
 def _lazy_adam(a: Any) -> None:
@@ -147,15 +176,20 @@ def _lazy_adam(a: Any) -> None:
                     parameter[i] -= m / (np.sqrt(v) + eps) * rate
 
 
-def bring(*_: Any) -> Any:
+def bring(*_: Any) -> None:
     """Stand for `brought`."""
     raise NotImplementedError
 
 
-adam = Kernel(_adam, name="adam", parts={"bring": brought})
+def fetch(*_: Any) -> None:
+    """Stand for `fetched`."""
+    raise NotImplementedError
+
+
+adam = Kernel(_adam, name="adam", parts={"bring": brought, "fetch": fetched})
 lazy_adam = Kernel(_lazy_adam, name="lazy_adam", parts={"bring": brought})
-sgd = Kernel(_sgd, name="sgd", parts={"bring": brought})
-momentum = Kernel(_momentum, name="momentum", parts={"bring": brought})
+sgd = Kernel(_sgd, name="sgd", parts={"bring": brought, "fetch": fetched})
+momentum = Kernel(_momentum, name="momentum", parts={"bring": brought, "fetch": fetched})
 
 
 @lowers("adam_rates")
