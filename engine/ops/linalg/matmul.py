@@ -25,6 +25,9 @@ from engine.ops.shape.shape import broadcast_to, reshape, transpose, unsqueeze
 
 Attrs = Mapping[str, Any]
 
+SPLIT_FACTOR = 4
+"""How much shorter an axis may be that is split because an operand is split along it already."""
+
 
 def _matmul(a: Value, b: Value, *, transpose_a: bool, transpose_b: bool) -> Spec:
     if a.ndim < 2 or b.ndim < 2:
@@ -85,15 +88,25 @@ def _split_rows(case: Case) -> Cut | None:
 
 
 def _split_columns(case: Case) -> Cut | None:
-    """Split the longer of the last two axes of the result; each shard reads the other operand whole."""
+    """Split the longer of the last two axes of the result; each shard reads the other operand whole.
+
+    An axis that an operand is split along already, and that is not much shorter, is split instead: each shard has
+    computed its part itself, and waits for no other. Of two such axes of one length that of the rows is split, whose
+    parts are contiguous: the same thread steps most of the weights that it has computed the gradient of.
+    """
     ranks, rank = [len(shape) for shape in case.shapes], len(case.outputs[0])
     # A product costs more per element than other ops: fewer elements are worth splitting.
     if min(ranks) < 2 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
         return None
     outer = (-1 if case.attrs["transpose_a"] else -2), (-2 if case.attrs["transpose_b"] else -1)
-    sides = [(case.shapes[place][ranks[place] + outer[place]], place) for place in (0, 1)]
-    place = max(sides)[1]
-    axis = ranks[place] + outer[place]
+    axes = [ranks[place] + outer[place] for place in (0, 1)]
+    is_split = [state == axis for state, axis in zip(case.states, axes, strict=True)]
+    rows, columns = (
+        shape[axis] * (SPLIT_FACTOR if split else 1)
+        for shape, axis, split in zip(case.shapes, axes, is_split, strict=True)
+    )
+    place = 0 if rows > columns or (rows == columns and is_split[0]) else 1
+    axis = axes[place]
     windows: list[State] = [None if state is None else WHOLE for state in case.states]
     windows[place] = axis
     return Cut(tuple(windows), (rank - 2 + place,))

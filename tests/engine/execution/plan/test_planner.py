@@ -377,6 +377,17 @@ def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, many,
     assert plan.shards == 2
 
 
+def test_products_by_columns_are_split_as_the_operand_that_shards_have_computed(monkeypatch):
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    x, w, v = (Value(shape, np.dtype(np.float64), None) for shape in ((64, 256), (128, 256), (192, 128)))
+    hidden = ops.matrix_product(x, w, transpose_b=True)
+    update, _ = gradient(ops.sum(ops.square(ops.matrix_product(hidden, v, transpose_b=True))), w, v)
+    plan = make_plan({"x": x}, {"w": w, "v": v}, {}, {"w": w - update}, rows=["x"], most_shards=2)
+    made = [[plan.buffers[plan.steps[step].outputs[0]].spec.shape for step in phase.steps] for phase in plan.phases]
+    (phase,) = (shapes for shapes in made if (64, 256) in shapes)
+    assert (64, 64) in phase, "the gradient of rows of w waits for that of all hidden units"
+
+
 def readable():
     definition = engine.parse_graph(
         {"inputs": {"x": ["batch", 2]}, "parameters": {"w": [2]}, "program": "loss = mean((x @ w) ** 2)"}
