@@ -31,8 +31,8 @@ READ_BYTES, FEW_ROWS = 2**22, 64
 
 With 16 registers, tiles are so small that more rows are no slower by BLAS (0.91 to 1.04 of its time on AVX2).
 """
-LEAST = (8, 32, 32)
-"""Rows, columns and depth of the smallest product; BLAS does not pack smaller ones either."""
+LEAST = (8, 24, 32)
+"""Rows, columns and depth of the smallest product; BLAS does not pack most of the smaller ones either."""
 
 
 def _pack(a: Any, vectors: Any, count: Any, column: Any, offset: Any, first: Any, depth: Any) -> None:

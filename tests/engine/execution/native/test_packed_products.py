@@ -31,6 +31,7 @@ def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.kernels.packed_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.packed_product.registers", lambda: 32)  # whatever there are
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
+    monkeypatch.setattr("engine.execution.native.kernels.products.THIN", 0)
 
 
 def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
