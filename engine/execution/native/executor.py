@@ -16,6 +16,7 @@ from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
 from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import ChainBlocks
+from engine.execution.native.kernels.optimizer_updates import joined_squares
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
 from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool
@@ -172,7 +173,7 @@ class NativeExecutor(NumpyExecutor):
                 items[-1] += item
             else:
                 items.append(item)
-        return [self._chained.joined(item) if isinstance(item, list) else item for item in items]
+        return [self._chained.joined(item) if isinstance(item, list) else item for item in joined_squares(items)]
 
     def _lowered(self, run: StepRun) -> list[Call] | PythonCall:
         inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))

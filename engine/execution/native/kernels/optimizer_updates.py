@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.core.dtypes import FLOAT64, INT64
+from engine.execution.native.callbacks import PythonCall
 from engine.execution.native.inline.matrix_tiles import prefetch_rows
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.kernel import Kernel, itemsize, kernel_of, real
-from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
+from engine.execution.native.kernels.reductions import square_sums
+from engine.execution.native.lowering import Argument, Call, Work, address_of, alike, lowers
 from engine.ops.optimizer.lazy import RowLayout
 
 PIECE = 256
 """Numbers that are stepped at a time, while the next ones are fetched."""
+BLOCK = 8 * PIECE
+"""Numbers of the gradient whose squares are added up in their own dtype, when they are first read."""
 LINE_BYTES = 64
 
 
@@ -50,9 +56,19 @@ def fetched(parameters: Any, start: Any, n: Any) -> None:
         prefetch_rows(parameters + first * itemsize, LINE_BYTES, lines)
 
 
+def block_squares(gradient: Any, start: Any, n: Any) -> Any:
+    """Return the sum of the squares of the block at `start`, in float64; 0 if none starts there."""
+    part = real(0)
+    if start % BLOCK == 0:
+        block = view(gradient + start * itemsize, min(BLOCK, n - start), real)
+        for i in range(block.size):
+            part += block[i] * block[i]
+    return np.float64(part)
+
+
 def _adam(a: Any) -> None:
     """Words: n; gradient, parameter, two moments; beta1, lr, rate, scale; new parameter and moments; beta2, eps, decay,
-    and whether the decay is decoupled.
+    and whether the decay is decoupled; where the sum of the squares of the gradient goes, 0 if nowhere.
     """
     n = a[0]
     for place in range(2, 5):
@@ -67,8 +83,11 @@ def _adam(a: Any) -> None:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
+    total = 0.0
     for start in range(0, n, PIECE):
         fetch(a[9], start, n)
+        if a[16]:
+            total += squares(a[1], start, n)
         shift, size = start * itemsize, min(PIECE, n - start)
         gradients, parameters = view(a[1] + shift, size, real), view(a[9] + shift, size, real)
         firsts, seconds = view(a[10] + shift, size, real), view(a[11] + shift, size, real)
@@ -88,10 +107,14 @@ def _adam(a: Any) -> None:
                 firsts[i] = m
                 seconds[i] = v
                 parameters[i] -= (m / (np.sqrt(v) * scale + eps)) * rate
+    if a[16]:
+        view(a[16], 1, real)[0] = real(total)
 
 
 def _sgd(a: Any) -> None:
-    """Words: n; gradient, parameter; lr; new parameter; decay, and whether it is decoupled."""
+    """Words: n; gradient, parameter; lr; new parameter; decay, and whether it is decoupled; where the sum of the
+    squares of the gradient goes, 0 if nowhere.
+    """
     n = a[0]
     bring(a[2], a[4], n)
     lr, decay = view(a[3], 1, np.float64)[0], float_of(a[5])
@@ -100,18 +123,23 @@ def _sgd(a: Any) -> None:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
+    total = 0.0
     for start in range(0, n, PIECE):
         fetch(a[4], start, n)
+        if a[7]:
+            total += squares(a[1], start, n)
         shift, size = start * itemsize, min(PIECE, n - start)
         gradients, parameters = view(a[1] + shift, size, real), view(a[4] + shift, size, real)
         for i in range(gradients.size):
             p = parameters[i]
             parameters[i] = p * shrink - (gradients[i] + p * added) * rate
+    if a[7]:
+        view(a[7], 1, real)[0] = real(total)
 
 
 def _momentum(a: Any) -> None:
     """Words: n; gradient, parameter, buffer; momentum, share, lr; new parameter and buffer; is it Nesterov's; decay,
-    and whether it is decoupled.
+    and whether it is decoupled; where the sum of the squares of the gradient goes, 0 if nowhere.
     """
     n = a[0]
     bring(a[2], a[7], n)
@@ -123,8 +151,11 @@ def _momentum(a: Any) -> None:
         shrink = real(1.0 - lr * decay)
     else:
         added = real(decay)
+    total = 0.0
     for start in range(0, n, PIECE):
         fetch(a[7], start, n)
+        if a[12]:
+            total += squares(a[1], start, n)
         shift, size = start * itemsize, min(PIECE, n - start)
         gradients, parameters = view(a[1] + shift, size, real), view(a[7] + shift, size, real)
         buffers = view(a[8] + shift, size, real)
@@ -142,6 +173,8 @@ def _momentum(a: Any) -> None:
                 b = buffers[i] * kept + (gradients[i] + p * added) * share
                 buffers[i] = b
                 parameters[i] = p * shrink - b * rate
+    if a[12]:
+        view(a[12], 1, real)[0] = real(total)
 
 
 def _lazy_adam(a: Any) -> None:
@@ -186,10 +219,16 @@ def fetch(*_: Any) -> None:
     raise NotImplementedError
 
 
-adam = Kernel(_adam, name="adam", parts={"bring": brought, "fetch": fetched})
+def squares(*_: Any) -> Any:
+    """Stand for `block_squares`."""
+    raise NotImplementedError
+
+
+_PARTS = {"bring": brought, "fetch": fetched, "squares": block_squares}
+adam = Kernel(_adam, name="adam", parts=_PARTS)
 lazy_adam = Kernel(_lazy_adam, name="lazy_adam", parts={"bring": brought})
-sgd = Kernel(_sgd, name="sgd", parts={"bring": brought, "fetch": fetched})
-momentum = Kernel(_momentum, name="momentum", parts={"bring": brought, "fetch": fetched})
+sgd = Kernel(_sgd, name="sgd", parts=_PARTS)
+momentum = Kernel(_momentum, name="momentum", parts=_PARTS)
 
 
 @lowers("adam_rates")
@@ -219,6 +258,7 @@ def _(work: Work) -> list[Call] | None:
         float(attrs["beta2"]),
         float(attrs["eps"]),
         *decay,
+        0,
     )
     return [Call(adam, work.inputs[0].dtype, words)]
 
@@ -239,7 +279,7 @@ def _(work: Work) -> list[Call] | None:
     if not _fits(2, work):
         return None
     decay = (float(work.attrs["weight_decay"]), int(work.attrs["decoupled"]))
-    return [Call(sgd, work.inputs[0].dtype, (work.inputs[0].size, *work.inputs, *work.outputs, *decay))]
+    return [Call(sgd, work.inputs[0].dtype, (work.inputs[0].size, *work.inputs, *work.outputs, *decay, 0))]
 
 
 @lowers("momentum_update")
@@ -248,5 +288,36 @@ def _(work: Work) -> list[Call] | None:
         return None
     attrs = work.attrs
     decay = (float(attrs["weight_decay"]), int(attrs["decoupled"]))
-    words: tuple[Argument, ...] = (work.inputs[0].size, *work.inputs, *work.outputs, int(attrs["nesterov"]), *decay)
+    numbers = (int(attrs["nesterov"]), *decay, 0)
+    words: tuple[Argument, ...] = (work.inputs[0].size, *work.inputs, *work.outputs, *numbers)
     return [Call(momentum, work.inputs[0].dtype, words)]
+
+
+def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] | PythonCall]:
+    """Return what a thread runs in turn, with the squares of a gradient added up by the step that follows.
+
+    The gradient is then read once from where it is: mostly a cache that is not near, or memory.
+    """
+    joined: list[list[Call] | PythonCall] = []
+    for step in steps:
+        found = _with_squares(joined[-1], step) if joined else None
+        if found is None:
+            joined.append(step)
+        else:
+            joined[-1] = found
+    return joined
+
+
+def _with_squares(first: list[Call] | PythonCall, second: list[Call] | PythonCall) -> list[Call] | None:
+    """Return the step of an optimizer that does what is done before it too; None if it cannot."""
+    if not (isinstance(first, list) and isinstance(second, list) and len(first) == len(second) == 1):
+        return None
+    (summing,), (stepping,) = first, second
+    if summing.kernel is not square_sums or stepping.kernel not in (adam, sgd, momentum):
+        return None
+    gradient, out = summing.arguments[4], summing.arguments[3]
+    read = stepping.arguments[1]
+    assert isinstance(gradient, np.ndarray) and isinstance(read, np.ndarray)  # noqa: PT018
+    if address_of(gradient) != address_of(read) or gradient.size != read.size:
+        return None
+    return [replace(stepping, arguments=(*stepping.arguments[:-1], out))]

@@ -13,7 +13,7 @@ from engine.core.attributes import bind
 from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native import kernels
-from engine.execution.native.lowering import Status, Work, address_of, word
+from engine.execution.native.lowering import Call, Status, Work, address_of, word
 from engine.execution.native.packing import calls_of
 from engine.execution.plan.numpy_executor import aligned
 
@@ -30,6 +30,11 @@ def run_compiled(op: str, inputs: Sequence[Array], outputs: Sequence[Array], att
     """
     calls = calls_of(op, Work(inputs, outputs, attrs))
     assert calls is not None, f"{op} has no kernel for these operands"
+    return run_calls(calls)
+
+
+def run_calls(calls: Sequence[Call]) -> bool:
+    """Run calls of kernels one after another; return whether they accepted their operands."""
     status = np.zeros(1, np.int64)
     # Nothing that lies in scratch memory may matter, but what one call of a step leaves there the next may find.
     scratch = aligned(max((call.scratch for call in calls), default=0))
@@ -45,6 +50,12 @@ def run_compiled(op: str, inputs: Sequence[Array], outputs: Sequence[Array], att
 def compiled() -> Compiled:
     """Give the function that runs the kernels of an op on given inputs and outputs."""
     return run_compiled
+
+
+@pytest.fixture(name="run_calls")
+def _run_calls() -> Callable[[Sequence[Call]], bool]:
+    """Give the function that runs calls of kernels."""
+    return run_calls
 
 
 @pytest.fixture
