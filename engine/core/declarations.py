@@ -119,8 +119,11 @@ class Algebra:
         piecewise_constant: the derivative is 0 wherever there is one.
         conversion: the result is the first input in another dtype.
         barrier: the result is the first input, ordered after the second; passes must not merge or move across it.
+        addition: the result is the sum of both inputs.
         difference: the result is the first input minus the second.
         total: the result is a sum of elements of the first input.
+        joined_by: of an op that puts its input among zeros along the attribute `axis`, at `start` and by `step`, the
+            name of that which makes of several inputs, given the axis, what their results add up to if no zero remains.
     """
 
     elementwise: bool | None = None
@@ -131,8 +134,10 @@ class Algebra:
     piecewise_constant: bool = False
     conversion: bool = False
     barrier: bool = False
+    addition: bool = False
     difference: bool = False
     total: bool = False
+    joined_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """From Values to a listing: reachable operations in order, equal ones merged, constants folded, no-ops removed.
 
-Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal to the bit is merged.
+Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal to the bit is merged. The gradient of
+what was cut into slices, a sum of theirs with zeros around them, is their concatenation plus 0, which makes -0 a 0.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,12 +18,15 @@ from engine.autograd.backward import reachable
 from engine.core.dtypes import BFLOAT16
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.half_precision import half_precision_kernel
-from engine.core.registry import Op
+from engine.core.registry import OPS, Op
 from engine.core.value import Array, Node, Spec, Value
 from engine.graph.origin import NONE, Origin
 
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
+
+MOST_SLICES = 256
+"""Of more slices the gradients are added up: to look for what is missing takes as long as there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,26 @@ class Instruction:
     outputs: tuple[int, ...]
     attrs: Mapping[str, Any]
     origin: Origin = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Parts along one axis of a value that is zero elsewhere.
+
+    Attributes:
+        joined_by: the name of the op that makes the value of them if nothing is zero.
+        axis: along which they lie.
+        parts: of each where it starts and ends, and its number, in order.
+    """
+
+    joined_by: str
+    axis: int
+    parts: tuple[tuple[int, int, int], ...]
+
+    def are_whole(self, extent: int) -> bool:
+        """Return whether nothing is missing of an axis with this extent."""
+        starts, ends = (0, *(end for _, end, _ in self.parts)), (*(start for start, _, _ in self.parts), extent)
+        return starts == ends
 
 
 @dataclass
@@ -99,6 +124,7 @@ class _Lister:
         self.numbers: dict[object, int] = {}
         self.known: dict[object, tuple[int, ...]] = {}
         self.keep: list[Value] = []
+        self.slices: dict[int, Slices] = {}
 
     def leaf(self, value: Value) -> int:
         number = self.listing.new(value.spec)
@@ -131,11 +157,44 @@ class _Lister:
         key = (node.op.name, inputs, _frozen(node.attrs))
         outputs = self.known.get(key) or self._alias(node, inputs) or self._folded(node, inputs)
         if outputs is None:
+            inputs = self._joined(node, inputs) or inputs
             outputs = tuple(self.listing.new(spec) for spec in node.outputs)
             self.listing.instructions.append(Instruction(node.op, inputs, outputs, node.attrs, self.origin_of(node)))
+            if (slices := self._slices(node, inputs)) is not None:
+                self.slices[outputs[0]] = slices
         self.known[key] = outputs
         for index, number in enumerate(outputs):
             self.numbers[(node, index)] = number
+
+    def _joined(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return what to add up instead of slices that leave nothing out, of any order: their concatenation and 0."""
+        slices, (spec, *_) = self._slices(node, inputs), node.outputs
+        if slices is None or len(slices.parts) == 1 or not slices.are_whole(spec.shape[slices.axis]):
+            return None
+        joined = self.listing.new(spec)
+        parts = tuple(number for _, _, number in slices.parts)
+        origin = self.origin_of(node)
+        made = Instruction(OPS[slices.joined_by], parts, (joined,), {"axis": slices.axis}, origin)
+        self.listing.instructions.append(made)
+        return joined, self.constant(np.zeros((), spec.dtype))
+
+    def _slices(self, node: Node, inputs: tuple[int, ...]) -> Slices | None:
+        """Return the slices that a node puts among zeros, or adds up where they do not overlap; None if it does not."""
+        specs = self.listing.specs
+        algebra = node.op.algebra
+        if algebra.joined_by and node.attrs["step"] == 1:
+            axis, start = node.attrs["axis"] % len(node.outputs[0].shape), node.attrs["start"]
+            return Slices(algebra.joined_by, axis, ((start, start + specs[inputs[0]].shape[axis], inputs[0]),))
+        if not algebra.addition or not all(specs[number] == node.outputs[0] for number in inputs):
+            return None
+        left, right = (self.slices.get(number) for number in inputs)
+        if left is None or right is None or left.axis != right.axis or left.joined_by != right.joined_by:
+            return None
+        if len(left.parts) + len(right.parts) > MOST_SLICES:
+            return None
+        parts = sorted((*left.parts, *right.parts))
+        overlap = any(end > start for (_, end, _), (start, _, _) in pairwise(parts))
+        return None if overlap else replace(left, parts=tuple(parts))
 
     def _alias(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
         if node.op.algebra.identity and self.listing.specs[inputs[0]] == node.outputs[0]:

@@ -33,7 +33,12 @@ SMALL = 1024
 POSITIVES = [sample(positive(2, 3)), sample(positive())]
 
 
-@primitive(shape_rule=broadcast, numerics=PROMOTE_COMMON, algebra=Algebra(additive=True, affine=True), samples=PAIRS)
+@primitive(
+    shape_rule=broadcast,
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(additive=True, affine=True, addition=True),
+    samples=PAIRS,
+)
 def add(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """Sum a + b, elementwise with broadcasting."""
     return np.add(a, b, out=out)

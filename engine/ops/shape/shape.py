@@ -332,7 +332,7 @@ def _slice_scatter(x: Value, *, axis: int, extent: int, start: int, step: int) -
 @primitive(
     shape_rule=_slice_scatter,
     call=CallForms(by_place=()),
-    algebra=Algebra(additive=True),
+    algebra=Algebra(additive=True, joined_by=concat.name),
     sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 3), axis=0, extent=5, start=1), sample((3,), axis=0, extent=6, start=1, step=2)],
