@@ -32,6 +32,8 @@ ROUNDS = 5
 SECONDS = 1.0
 """Of each kind of request in each round, uploads apart."""
 
+SETTLE_SECONDS = 1.0
+"""Between two looks at the memory of a process that may still be loading."""
 UPLOAD_BYTES = 200_000_000
 UPLOADS = 3
 PIECE_BYTES = 1 << 20
@@ -206,6 +208,14 @@ def _upload(http: httpx.Client, kind: str, body: bytes) -> float:
     return len(body) / 1e6
 
 
+def settle(process: psutil.Process) -> None:
+    """Wait until the process that a server forks its workers from has loaded what it holds while it is idle."""
+    before, now = 0.0, pss(fork_server(process))
+    while now > 1.01 * before:
+        time.sleep(SETTLE_SECONDS)
+        before, now = now, pss(fork_server(process))
+
+
 def show_memory(when: str, server: psutil.Process) -> None:
     """Print the memory of a server and of the process that it forks workers from."""
     both = pss(server), pss(fork_server(server))
@@ -222,6 +232,7 @@ def main() -> None:
         meter = Meter(process)
         print("| memory, MB (PSS) | server | fork server | both |\n|---|---|---|---|")
         server.http.get("/readyz").raise_for_status()
+        settle(process)
         show_memory("idle", process)
         measure_requests(server, meter, rounds)
         show_memory("after a fit", process)
