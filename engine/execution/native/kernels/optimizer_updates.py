@@ -317,7 +317,8 @@ def _with_squares(first: list[Call] | PythonCall, second: list[Call] | PythonCal
         return None
     gradient, out = summing.arguments[4], summing.arguments[3]
     read = stepping.arguments[1]
-    assert isinstance(gradient, np.ndarray) and isinstance(read, np.ndarray)  # noqa: PT018
+    assert isinstance(gradient, np.ndarray)
+    assert isinstance(read, np.ndarray)
     if address_of(gradient) != address_of(read) or gradient.size != read.size:
         return None
     return [replace(stepping, arguments=(*stepping.arguments[:-1], out))]

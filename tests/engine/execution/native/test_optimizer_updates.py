@@ -25,7 +25,8 @@ def steps(name: str, vectors: Sequence[Array], gradient: Array, squares: Array) 
     numbers = [np.array(number) for number in NUMBERS[name]]
     stepping = calls_of(name, Work([*vectors, *numbers], vectors[1:], bind(name, op.attributes, {"weight_decay": 0.1})))
     summing = calls_of("sum_of_squares", Work([gradient], [squares], {}))
-    assert summing is not None and stepping is not None  # noqa: PT018
+    assert summing is not None
+    assert stepping is not None
     return [summing, stepping]
 
 
