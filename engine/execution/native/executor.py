@@ -14,9 +14,9 @@ from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
+from engine.execution.native.gradient_squares import joined_squares
 from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import ChainBlocks
-from engine.execution.native.kernels.optimizer_updates import joined_squares
 from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
 from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool

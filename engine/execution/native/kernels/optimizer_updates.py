@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from engine.core.dtypes import FLOAT64, INT64
-from engine.execution.native.callbacks import PythonCall
 from engine.execution.native.inline.matrix_tiles import prefetch_rows
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.kernel import Kernel, itemsize, kernel_of, real
-from engine.execution.native.kernels.reductions import square_sums
-from engine.execution.native.lowering import Argument, Call, Work, address_of, alike, lowers
+from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
 from engine.ops.optimizer.lazy import RowLayout
 
 PIECE = 256
@@ -291,34 +287,3 @@ def _(work: Work) -> list[Call] | None:
     numbers = (int(attrs["nesterov"]), *decay, 0)
     words: tuple[Argument, ...] = (work.inputs[0].size, *work.inputs, *work.outputs, *numbers)
     return [Call(momentum, work.inputs[0].dtype, words)]
-
-
-def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] | PythonCall]:
-    """Return what a thread runs in turn, with the squares of a gradient added up by the step that follows.
-
-    The gradient is then read once from where it is: mostly a cache that is not near, or memory.
-    """
-    joined: list[list[Call] | PythonCall] = []
-    for step in steps:
-        found = _with_squares(joined[-1], step) if joined else None
-        if found is None:
-            joined.append(step)
-        else:
-            joined[-1] = found
-    return joined
-
-
-def _with_squares(first: list[Call] | PythonCall, second: list[Call] | PythonCall) -> list[Call] | None:
-    """Return the step of an optimizer that does what is done before it too; None if it cannot."""
-    if not (isinstance(first, list) and isinstance(second, list) and len(first) == len(second) == 1):
-        return None
-    (summing,), (stepping,) = first, second
-    if summing.kernel is not square_sums or stepping.kernel not in (adam, sgd, momentum):
-        return None
-    gradient, out = summing.arguments[4], summing.arguments[3]
-    read = stepping.arguments[1]
-    assert isinstance(gradient, np.ndarray)
-    assert isinstance(read, np.ndarray)
-    if address_of(gradient) != address_of(read) or gradient.size != read.size:
-        return None
-    return [replace(stepping, arguments=(*stepping.arguments[:-1], out))]

@@ -11,7 +11,8 @@ import pytest
 from engine.core.attributes import bind
 from engine.core.registry import OPS
 from engine.core.value import Array
-from engine.execution.native.kernels.optimizer_updates import BLOCK, joined_squares
+from engine.execution.native.gradient_squares import joined_squares
+from engine.execution.native.kernels.optimizer_updates import BLOCK
 from engine.execution.native.lowering import Call, Work
 from engine.execution.native.packing import calls_of
 
