@@ -26,7 +26,7 @@ FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
 
 MOST_SLICES = 256
-"""Of more slices the gradients are added up: to look for what is missing takes as long as there are many."""
+"""The gradients of more slices are added up: each sum is compared with all slices before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Lister:
             self.numbers[(node, index)] = number
 
     def _joined(self, node: Node, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return what to add up instead of slices that leave nothing out, of any order: their concatenation and 0."""
+        """Return the inputs of a sum of slices that leave nothing out: their concatenation, and 0."""
         slices, (spec, *_) = self._slices(node, inputs), node.outputs
         if slices is None or len(slices.parts) == 1 or not slices.are_whole(spec.shape[slices.axis]):
             return None

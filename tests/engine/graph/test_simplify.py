@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import reduce
+from operator import add
 
 import numpy as np
 import pytest
 
 from engine import ops
 from engine.core.value import Value
-from engine.graph.simplify import simplify
+from engine.graph.simplify import MOST_SLICES, simplify
 
 X = Value((4, 6), np.dtype(np.float32), None, name="x")
 """Along its axis of 6 slices of it are put among zeros, and added up."""
@@ -51,3 +53,12 @@ def test_other_sums_of_slices_stay_sums(y: Value) -> None:
     counts = listed(y)
     assert counts["add"] == 1
     assert counts["slice_scatter"] == 2
+
+
+@pytest.mark.parametrize(("count", "joined"), [(MOST_SLICES, 1), (MOST_SLICES + 1, 0)])
+def test_only_so_many_slices_are_joined(count: int, joined: int) -> None:
+    rows = Value((1, count), np.dtype(np.float32), None, name="rows")
+    parts = [ops.slice(rows, axis=1, start=place, stop=place + 1) for place in range(count)]
+    scattered = [ops.slice_scatter(part, axis=1, extent=count, start=place) for place, part in enumerate(parts)]
+    listing = simplify({"rows": rows}, {}, {"y": reduce(add, scattered)}, {})
+    assert Counter(each.op.name for each in listing.instructions)["concat"] == joined

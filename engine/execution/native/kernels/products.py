@@ -21,12 +21,13 @@ from engine.execution.native.kernels.split_product import by_parts
 from engine.execution.native.lowering import Argument, Call, Work, lowers
 
 UNPACKED, UNPACKED_RESULT = 10**6, 2**10
-"""How many multiplications OpenBLAS makes at the most without packing, and, by a transposed matrix, for how many
-numbers, where registers have 512 bits.
+"""Most multiplications of a product that OpenBLAS computes without packing where registers have 512 bits, and most
+numbers of its result where the right operand is transposed.
 """
 THIN, THIN_TRANSPOSED = 20, 12
-"""Fewest rows or columns of products that are cut for it at the most, and where A is transposed; others gain little."""
+"""Products with more rows and more columns than this are not cut; the second limit is for a transposed left operand."""
 LEAST_DEPTH, LEAST_PIECE = 32, 8
+"""Smallest depth of products that are cut, and fewest rows or columns of a piece."""
 FEW_ROWS = 64
 """Products of fewer rows by one matrix are computed together: BLAS packs the matrix again for each of them."""
 
@@ -118,8 +119,8 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
 def by_pieces(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
     """Return the call for a thin product, given its words, cut by its longer side so that BLAS packs nothing.
 
-    It would take 1.2 to 7 times as long to pack one operand for the few rows or columns of the other: None where it
-    packs nothing of the whole product either.
+    To pack one operand for the few rows or columns of the other takes 1.2 to 7 times as long. None where BLAS packs
+    nothing of the whole product either, and where pieces would gain little.
     """
     ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
