@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 
-from engine.core.cpu import usable_cores
 from engine.execution.native import why_missing
 from engine.execution.native.compilation import COMMON, compile_kernels
 
@@ -22,7 +21,7 @@ def main() -> None:
         sys.stdout.write(f"{missing}; everything works without it, only slower\n")
         return
     begun = time.perf_counter()
-    compile_kernels(COMMON if options.common else None, usable_cores(), _Line().show)
+    compile_kernels(COMMON if options.common else None, _Line().show)
     sys.stdout.write(f"the kernels are compiled ({time.perf_counter() - begun:.0f} s)\n")
     if options.shared:
         _share()

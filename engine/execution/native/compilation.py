@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from engine.core.dtypes import DType
+from engine.core.cpu import usable_cores
+from engine.execution.native.compile_processes import Code, compile_codes, declared_codes
 from engine.execution.plan.plan import Plan
 
 if TYPE_CHECKING:
     from engine.execution.native.kernel import Kernel
+
+MOST_PROCESSES = 3
+"""That compile for a plan, besides the one that waits: what is left to wait for by then is the largest kernel."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of kernels compiled so far and the number to compile, first with 0."""
@@ -117,33 +121,34 @@ def compile_for(plan: Plan) -> None:
     kept = kept_code() if needed else frozenset()
     missing = [(kernel, dtype) for kernel, dtype in needed if kernel.code_name(dtype) not in kept]
     if missing:
-        progress(0, len(missing))
-    for count, (kernel, dtype) in enumerate(missing, 1):
-        kernel.address(dtype)
-        progress(count, len(missing))
+        _compile(missing, MOST_PROCESSES, progress)
 
 
-def compile_kernels(names: Iterable[str] | None, processes: int, progress: Progress) -> None:
-    """Compile the kernels that are not on disk yet, in `processes` processes.
+def compile_kernels(names: Collection[str] | None, progress: Progress) -> None:
+    """Compile the kernels that are not on disk yet, on all cores.
 
     Args:
         names: of codes ("relu_float32"); None for those of all kernels.
-        processes: how many compile at a time.
-        progress: see `Progress`.
+        progress: see `Progress`; it is called if none is missing, too.
     """
-    wanted = _missing(None if names is None else frozenset(names))
-    progress(0, len(wanted))
-    if not wanted:
-        return
-    # Imported here: every process that trains loads this module, and only an installation compiles in other processes.
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+    from engine.execution.native.call_interpreter import call_interpreter  # imports numba
+    from engine.execution.native.code_folder import kept_code
 
-    with ProcessPoolExecutor(min(processes, len(wanted)), get_context("spawn")) as pool:
-        jobs = [pool.submit(_compile, position) for position in wanted]
-        for count, job in enumerate(as_completed(jobs), 1):
-            job.result()
-            progress(count, len(wanted))
+    kept = kept_code()
+    call_interpreter()
+    missing = [
+        (kernel, dtype)
+        for name, (kernel, dtype) in declared_codes().items()
+        if (names is None or name in names) and kernel.code_name(dtype) not in kept
+    ]
+    _compile(missing, usable_cores(), progress)
+
+
+def _compile(codes: Sequence[Code], most_processes: int, progress: Progress) -> None:
+    """Compile in this process and up to so many others, on cores that are free."""
+    progress(0, len(codes))
+    for count, _ in enumerate(compile_codes(codes, min(most_processes, usable_cores() - 1)), 1):
+        progress(count, len(codes))
 
 
 def load_kernels(names: Collection[str] = COMMON) -> Iterator[None]:
@@ -154,8 +159,8 @@ def load_kernels(names: Collection[str] = COMMON) -> Iterator[None]:
     from engine.execution.native.code_folder import kept_code  # imports numba
 
     kept = kept_code()
-    for kernel, dtype in _codes():
-        if f"{kernel.name}_{dtype.name}" in names and kernel.code_name(dtype) in kept:
+    for name, (kernel, dtype) in declared_codes().items():
+        if name in names and kernel.code_name(dtype) in kept:
             kernel.address(dtype)
             yield
 
@@ -167,33 +172,3 @@ def loaded_kernels() -> frozenset[str]:
     return frozenset(
         f"{kernel.name}_{dtype.name}" for kernel in [*declared] for dtype in kernel.dtypes if kernel.is_loaded(dtype)
     )
-
-
-def _missing(names: frozenset[str] | None) -> list[int]:
-    """Return which codes of `_codes` are not on disk."""
-    from engine.execution.native.code_folder import kept_code  # imports numba
-
-    kept = kept_code()
-    return [
-        position
-        for position, (kernel, dtype) in enumerate(_codes())
-        if (names is None or f"{kernel.name}_{dtype.name}" in names) and kernel.code_name(dtype) not in kept
-    ]
-
-
-def _compile(position: int) -> None:
-    """Compile one of `_codes`, and what runs tables of their calls."""
-    from engine.execution.native.call_interpreter import call_interpreter  # imports numba
-
-    call_interpreter()
-    kernel, dtype = _codes()[position]
-    kernel.address(dtype)
-
-
-def _codes() -> list[tuple[Kernel, DType]]:
-    """Return every kernel with each of its dtypes, in order of declaration."""
-    from engine.execution.native import kernels  # imports numba
-    from engine.execution.native.kernel import KERNELS
-
-    assert kernels
-    return [(kernel, dtype) for kernel in KERNELS for dtype in kernel.dtypes]
