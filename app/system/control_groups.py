@@ -28,10 +28,20 @@ _VERSION_1 = _Files("memory.limit_in_bytes", "memory.usage_in_bytes", "total_ina
 
 @dataclass(frozen=True, slots=True)
 class MemoryLimit:
-    """A limit, and what is left of it, reclaimable pages of files included; None if that is not known."""
+    """A limit of a group."""
 
     limit_bytes: int
-    left_bytes: int | None
+    _folder: Path
+    _files: _Files
+
+    @property
+    def left_bytes(self) -> int | None:
+        """What is left of it now, reclaimable pages of files included; None if that is not known."""
+        used = _read(self._folder / self._files.used)
+        if not used.isdecimal():
+            return None
+        cached = _table(self._folder / "memory.stat").get(self._files.cached, 0)
+        return max(self.limit_bytes - int(used) + cached, 0)
 
 
 def memory_limits(root: Path = ROOT) -> list[MemoryLimit]:
@@ -39,12 +49,8 @@ def memory_limits(root: Path = ROOT) -> list[MemoryLimit]:
 
     Version 1 has a limit everywhere, beyond all memory where none was set.
     """
-    found = []
-    for folder, files in _groups(root):
-        limit = _read(folder / files.limit)
-        if limit.isdecimal():
-            found.append(MemoryLimit(int(limit), _left(int(limit), folder, files)))
-    return found
+    limits = ((_read(folder / files.limit), folder, files) for folder, files in _groups(root))
+    return [MemoryLimit(int(limit), folder, files) for limit, folder, files in limits if limit.isdecimal()]
 
 
 def memory_kills(root: Path = ROOT) -> int | None:
@@ -70,11 +76,6 @@ def _groups(root: Path) -> Iterator[tuple[Path, _Files]]:
             yield inner, files
             inner = inner.parent
         yield mounted, files
-
-
-def _left(limit: int, folder: Path, files: _Files) -> int | None:
-    used, cached = _read(folder / files.used), _table(folder / "memory.stat").get(files.cached, 0)
-    return max(limit - int(used) + cached, 0) if used.isdecimal() else None
 
 
 def _table(path: Path) -> dict[str, int]:

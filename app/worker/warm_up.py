@@ -23,6 +23,16 @@ LOADED_MAX = 128
 
 REPORT_SECONDS = 1.0
 
+_CATALOGUES = (
+    engine.initializer_catalogue,
+    engine.layer_catalogue,
+    engine.loss_catalogue,
+    engine.metric_catalogue,
+    engine.optimizer_catalogue,
+    engine.schedule_catalogue,
+    engine.transform_catalogue,
+)
+
 _NETWORK = {
     "inputs": {"x": ["batch", 2], "y": {"shape": ["batch"], "dtype": "int64"}},
     "parameters": {"w": [2, 2], "c": [2]},
@@ -79,11 +89,12 @@ class WarmUp:
         """Whether there is nothing to do."""
 
     def start(self) -> None:
-        """Load the common kernels, train once, prepare the ops, and load what workers report.
+        """Load the common kernels, train once, prepare ops and options, and load what workers report.
 
         The compiler has to be loaded. What is in memory by then moves to huge pages, for all forks.
         """
-        self._steps = chain(engine.load_kernels(), _train_once(), engine.prepare_ops(), collapse_heap())
+        prepared = (engine.prepare_ops(), _read_options())
+        self._steps = chain(engine.load_kernels(), _train_once(), *prepared, collapse_heap())
         self._room, self.is_idle = LOADED_MAX, False
 
     def receive(self) -> None:
@@ -111,3 +122,10 @@ def _train_once() -> Iterator[None]:
     yield
     engine.fingerprint(NATIVE)
     yield
+
+
+def _read_options() -> Iterator[None]:
+    """Read the options of everything that graphs and recipes name off its annotations."""
+    for describe in _CATALOGUES:
+        describe()
+        yield

@@ -68,7 +68,7 @@ def memory_left(root: Path = ROOT) -> int | None:
 
     The system promises more than it has, and kills processes that take it at its word.
     """
-    groups = [group.left_bytes for group in memory_limits(root) if group.left_bytes is not None]
+    groups = [left for group in memory_limits(root) if (left := group.left_bytes) is not None]
     available = _available()
     return min(groups if available is None else [available, *groups], default=None)
 

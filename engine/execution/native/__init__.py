@@ -9,12 +9,8 @@ from importlib.util import find_spec
 from engine.core.errors import MissingExtra, UnknownName, accepted_names
 from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
-from engine.execution.native.compilation import (
-    compile_for,
-    load_kernels,
-    loaded_kernels,
-    report_compilation,
-)
+from engine.execution.native.codes import loaded_kernels
+from engine.execution.native.compilation import load_kernels, report_compilation
 from engine.execution.plan import NumpyExecutor, Plan
 
 KNOWN_EXECUTORS = ("auto", "numpy", "native")
@@ -88,7 +84,6 @@ def bind(plan: Plan, state: Mapping[str, Array], executor: str, threads: int | N
         return NumpyExecutor(plan, state)
     from engine.execution.native.executor import NativeExecutor  # imports numba
 
-    compile_for(plan)
     return NativeExecutor(plan, state, threads)
 
 

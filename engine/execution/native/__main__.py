@@ -7,7 +7,7 @@ import sys
 import time
 
 from engine.execution.native import why_missing
-from engine.execution.native.compilation import COMMON, compile_kernels
+from engine.execution.native.compilation import compile_kernels
 
 SECONDS_PER_LINE = 5.0
 """Between two lines of progress where output is not a terminal."""
@@ -21,7 +21,7 @@ def main() -> None:
         sys.stdout.write(f"{missing}; everything works without it, only slower\n")
         return
     begun = time.perf_counter()
-    compile_kernels(COMMON if options.common else None, _Line().show)
+    compile_kernels(common_only=options.common, progress=_Line().show)
     sys.stdout.write(f"the kernels are compiled ({time.perf_counter() - begun:.0f} s)\n")
     if options.shared:
         _share()

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from engine.core.cpu import usable_cores
-from engine.execution.native.compile_processes import Code, compile_codes, declared_codes
-from engine.execution.plan.plan import Plan
-
-if TYPE_CHECKING:
-    from engine.execution.native.kernel import Kernel
+from engine.execution.native.codes import Code, declared_codes, find_codes
+from engine.execution.native.compile_processes import compile_codes
 
 MOST_PROCESSES = 3
 """That compile for a plan, besides the one that waits: what is left to wait for by then is the largest kernel."""
@@ -28,6 +23,7 @@ COMMON = frozenset(
         "adam_rates_float64",
         "add_float32",
         "add_float64",
+        "add_int64",
         "affine_maps_int64",
         "affine_sample_float32",
         "avg_pool_float32",
@@ -35,7 +31,11 @@ COMMON = frozenset(
         "batch_norm_float32",
         "batch_norm_gradient_float32",
         "blocked_product_float32",
+        "bind_rows_int64",
         "boxes_int64",
+        "cast_from_float32_float64",
+        "cast_from_uint8_float32",
+        "chain_int64",
         "choose_float32",
         "clamp_float32",
         "classes_int64",
@@ -47,19 +47,26 @@ COMMON = frozenset(
         "cross_entropy_gradient_float32",
         "div_float32",
         "divide_float32",
+        "eq_int64",
         "erase_float32",
+        "feed_int64",
+        "gather_rows_int64",
         "ge_float32",
         "gelu_backward_float32",
         "gelu_float32",
         "gt_float32",
+        "halt_unless_int64",
         "le_float32",
         "leaky_relu_float32",
+        "log_int64",
+        "logical_and_uint8",
         "mask_float32",
         "max_pool_float32",
         "max_pool_inside_float32",
         "max_unpool_float32",
         "momentum_float32",
         "mul_float32",
+        "ne_int64",
         "neg_float32",
         "new_key_uint64",
         "packed_product_float32",
@@ -88,7 +95,8 @@ COMMON = frozenset(
         "total_uint8",
     ]
 )
-"""Kernels of multilayer perceptrons and small convolutional networks in float32, with their losses and optimizers."""
+"""Kernels of multilayer perceptrons and small convolutional networks in float32, with their losses and optimizers, and
+those that every fit of many steps a call needs."""
 
 _progress: ContextVar[Progress | None] = ContextVar("compilation_progress", default=None)
 
@@ -106,42 +114,40 @@ def report_compilation(progress: Progress) -> Iterator[None]:
         _progress.reset(token)
 
 
-def compile_for(plan: Plan) -> None:
-    """Compile the kernels that a plan needs, reporting progress inside `report_compilation`.
+def compile_missing(codes: Iterable[Code]) -> None:
+    """Compile those of the kernels that are not on disk, reporting progress inside `report_compilation`.
 
     Without a listener nothing is done: each kernel is then compiled when its address is first needed.
     """
     progress = _progress.get()
-    if progress is None:
+    needed = [(kernel, dtype) for kernel, dtype in dict.fromkeys(codes) if dtype not in kernel.loaded]
+    if progress is None or not needed:
         return
     from engine.execution.native.code_folder import kept_code  # imports numba
-    from engine.execution.native.coverage import kernels_of
 
-    needed = [(kernel, dtype) for kernel, dtype in kernels_of(plan) if not kernel.is_loaded(dtype)]
-    kept = kept_code() if needed else frozenset()
+    kept = kept_code()
     missing = [(kernel, dtype) for kernel, dtype in needed if kernel.code_name(dtype) not in kept]
     if missing:
         _compile(missing, MOST_PROCESSES, progress)
 
 
-def compile_kernels(names: Collection[str] | None, progress: Progress) -> None:
+def compile_kernels(*, common_only: bool, progress: Progress) -> None:
     """Compile the kernels that are not on disk yet, on all cores.
 
     Args:
-        names: of codes ("relu_float32"); None for those of all kernels.
+        common_only: leave out what common models do not need.
         progress: see `Progress`; it is called if none is missing, too.
     """
     from engine.execution.native.call_interpreter import call_interpreter  # imports numba
     from engine.execution.native.code_folder import kept_code
 
-    kept = kept_code()
     call_interpreter()
-    missing = [
-        (kernel, dtype)
-        for name, (kernel, dtype) in declared_codes().items()
-        if (names is None or name in names) and kernel.code_name(dtype) not in kept
-    ]
-    _compile(missing, usable_cores(), progress)
+    kept, wanted = kept_code(), dict.fromkeys(find_codes(sorted(COMMON)))
+    if not common_only:
+        wanted |= dict.fromkeys(declared_codes())
+    _compile(
+        [(kernel, dtype) for kernel, dtype in wanted if kernel.code_name(dtype) not in kept], usable_cores(), progress
+    )
 
 
 def _compile(codes: Sequence[Code], most_processes: int, progress: Progress) -> None:
@@ -159,16 +165,7 @@ def load_kernels(names: Collection[str] = COMMON) -> Iterator[None]:
     from engine.execution.native.code_folder import kept_code  # imports numba
 
     kept = kept_code()
-    for name, (kernel, dtype) in declared_codes().items():
-        if name in names and kernel.code_name(dtype) in kept:
+    for kernel, dtype in find_codes(sorted(names)):
+        if kernel.code_name(dtype) in kept:
             kernel.address(dtype)
             yield
-
-
-def loaded_kernels() -> frozenset[str]:
-    """Return the names ("relu_float32") of the kernels that this process has loaded, as `load_kernels` takes them."""
-    # The module imports numba, which a process may do without; another thread may be importing it, or declare a kernel.
-    declared: list[Kernel] = getattr(sys.modules.get("engine.execution.native.kernel"), "KERNELS", [])
-    return frozenset(
-        f"{kernel.name}_{dtype.name}" for kernel in [*declared] for dtype in kernel.dtypes if kernel.is_loaded(dtype)
-    )

@@ -14,29 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING
 
-from engine.core.dtypes import DType
-
-if TYPE_CHECKING:
-    from engine.execution.native.kernel import Kernel
-
-Code = tuple["Kernel", DType]
+from engine.execution.native.codes import Code, find_codes
 
 KERNELS_PER_PROCESS = 4
 """For fewer, the second that a process takes to start is not worth it."""
-
-
-def declared_codes() -> dict[str, Code]:
-    """Return every kernel with each of its dtypes by name ("relu_float32"), in order of declaration.
-
-    Those for pairs of dtypes are declared when a plan of this process needs them.
-    """
-    from engine.execution.native import kernels  # imports numba
-    from engine.execution.native.kernel import KERNELS
-
-    assert kernels
-    return {f"{kernel.name}_{dtype.name}": (kernel, dtype) for kernel in KERNELS for dtype in kernel.dtypes}
 
 
 def compile_codes(codes: Sequence[Code], processes: int) -> Iterator[None]:
@@ -114,10 +96,8 @@ def _take(waiting: deque[Code]) -> Code | None:
 
 def _serve() -> None:
     """Compile the codes that are named on standard input; those that this process does not know are passed over."""
-    known = declared_codes()
     for line in sys.stdin:
-        if code := known.get(line.strip()):
-            kernel, dtype = code
+        for kernel, dtype in find_codes([line.strip()]):
             kernel.address(dtype)
         sys.stdout.write(line)
         sys.stdout.flush()

@@ -14,6 +14,7 @@ from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
+from engine.execution.native.compilation import compile_missing
 from engine.execution.native.gradient_squares import joined_squares
 from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import ChainBlocks
@@ -84,6 +85,9 @@ class NativeExecutor(NumpyExecutor):
         lowered = [self._lowered_phase(phase) for phase in self.plan.phases]
         lowered.append([[self._copied(target, source) for target, source in self.plan.copies]])
         self._make_scratch(lowered)
+        items = (item for phase in lowered for items in phase for item in items)
+        calls = (call for item in items if isinstance(item, list) for call in item)
+        compile_missing((call.kernel, call.dtype) for call in calls)
         for phase in lowered:
             encoded = [
                 [pair for item in items for pair in self._encoded(item, shard)] for shard, items in enumerate(phase)
@@ -173,7 +177,7 @@ class NativeExecutor(NumpyExecutor):
                 items[-1] += item
             else:
                 items.append(item)
-        return [self._chained.joined(item) if isinstance(item, list) else item for item in joined_squares(items)]
+        return joined_squares(items)
 
     def _lowered(self, run: StepRun) -> list[Call] | PythonCall:
         inputs, outputs = ([self._array(seen) for seen in values] for values in (run.inputs, run.outputs))
@@ -248,7 +252,7 @@ class NativeExecutor(NumpyExecutor):
         if not isinstance(item, list):
             return [self._python.added(item)]
         pairs = []
-        for call in item:
+        for call in self._chained.joined(item):
             scratch = address_of(self._scratch[shard])
             block = np.array([word(argument, scratch) for argument in call.arguments], np.int64)
             self.calls.append(call)

@@ -84,9 +84,10 @@ class Kernel:
         address: int = self._compiled[dtype].address
         return address
 
-    def is_loaded(self, dtype: DType) -> bool:
-        """Return whether this process has the code for `dtype`."""
-        return dtype in self._compiled
+    @property
+    def loaded(self) -> tuple[DType, ...]:
+        """The dtypes for which this process has the code."""
+        return tuple(self._compiled)
 
     def code_name(self, dtype: DType) -> str:
         """Return the name that the code for `dtype` is kept under; parts may be of other files than the body."""

@@ -117,5 +117,5 @@ def _relocated(call: Call, block: Array) -> Call:
         return argument
 
     arguments: Sequence[Argument] = [moved(argument) for argument in call.arguments]
-    # The words of a chain are made before there is scratch memory.
+    # The words of a chain do not point into scratch memory.
     return replace(call, arguments=tuple(arguments), scratch=block.nbytes + call.scratch, elementwise=False)

@@ -92,6 +92,10 @@ def converting(conversion: str, found: str) -> Kernel:
     return Kernel(convert, name=f"{conversion}_from_{found}", parts=parts)
 
 
+for _source in SOURCES:
+    converting("cast", _source)  # others are declared when a plan has them
+
+
 def raw(x: Array) -> Array:
     """Return bool as bytes and half types as their bits, and other arrays as they are."""
     if x.dtype == BOOL:

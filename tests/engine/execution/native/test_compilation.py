@@ -14,9 +14,9 @@ import engine
 from app.cli.demo import graph_path
 from engine.diagnostics.report import plan_report
 from engine.execution.native.code_folder import kept_code
+from engine.execution.native.codes import find_codes
 from engine.execution.native.compilation import COMMON
 from engine.execution.native.coverage import kernels_of
-from engine.execution.native.kernel import KERNELS
 
 TRAINS = """
 import sys
@@ -36,23 +36,20 @@ with engine.report_compilation(lambda count, total: print(count, total)):
 """
 
 
-DECLARED = frozenset(f"{kernel.name}_{dtype.name}" for kernel in KERNELS for dtype in kernel.dtypes)
-"""Without those for pairs of dtypes and for integers, which are declared when a plan has them."""
-
-
 def test_common_kernels_are_those_that_exist() -> None:
-    assert DECLARED >= COMMON
+    assert len(list(find_codes(COMMON))) == len(COMMON)
+
+
+def test_kernels_that_do_not_exist_are_passed_over() -> None:
+    assert list(find_codes(["no_such_kernel_float32", "relu", ""])) == []
 
 
 def test_common_kernels_on_disk_are_loaded_one_at_each_step() -> None:
-    on_disk = {
-        (kernel, dtype)
-        for kernel in KERNELS
-        for dtype in kernel.dtypes
-        if f"{kernel.name}_{dtype.name}" in COMMON and kernel.code_name(dtype) in kept_code()
-    }
+    kept = kept_code()
+    on_disk = [(kernel, dtype) for kernel, dtype in find_codes(COMMON) if kernel.code_name(dtype) in kept]
     assert sum(1 for _ in engine.load_kernels()) == len(on_disk)
-    assert all(kernel.is_loaded(dtype) for kernel, dtype in on_disk)
+    assert all(dtype in kernel.loaded for kernel, dtype in on_disk)
+    assert engine.loaded_kernels() >= {f"{kernel.name}_{dtype.name}" for kernel, dtype in on_disk}
 
 
 @pytest.mark.parametrize(("name", "optimizer"), [("iris", "adam"), ("digits", "adamw")])
@@ -60,7 +57,7 @@ def test_the_demo_needs_no_other_kernels(name: str, optimizer: str) -> None:
     graph = engine.parse_graph(json.loads(graph_path(name).read_text()))
     plan, _ = plan_report(graph, batch=16, optimizer={"kind": optimizer, "lr": 0.01}, executor="native")
     needed = {f"{kernel.name}_{dtype.name}" for kernel, dtype in kernels_of(plan)}
-    assert needed & DECLARED <= COMMON
+    assert needed <= COMMON
 
 
 @pytest.mark.slow
