@@ -231,7 +231,7 @@ class NativeExecutor(NumpyExecutor):
 
     def _checked(self, call: Call, body: PythonCall, inputs: list[Array]) -> Call:
         """Allocate the status word of a call that reports invalid operands, which `body` raises an error for."""
-        if not any(isinstance(argument, Status) for argument in call.arguments):
+        if Status not in map(type, call.arguments):
             return call
         self._read_by_python += inputs
         word = self._status[len(self._checks) :]

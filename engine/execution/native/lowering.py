@@ -91,6 +91,8 @@ def address_of(array: Array) -> int:
 
 def word(argument: Argument, scratch: int) -> int:
     """Return an argument as a kernel finds it; `scratch` is the address of scratch memory."""
+    if argument.__class__ is int:  # nearly all are
+        return argument
     if isinstance(argument, np.ndarray):
         return address_of(argument)
     if isinstance(argument, Scratch):
