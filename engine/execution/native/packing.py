@@ -1,6 +1,7 @@
 """The calls of a step: by the lowering of its op, on copies where it takes no operands of such strides or types.
 
 Operands of half types are copied as float32 and results rounded back, as NumPy's kernels are called with them too.
+Operands of elementwise kernels whose numbers are neighbours along another axis than those of the result are copied too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.kernels.elementwise import is_across
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
 ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
@@ -23,6 +25,8 @@ BY_IMAGES = ("max_pool", "max_unpool")
 """Ops that go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
 BLOCK, MOST_BLOCKS = 2**18, 8
 """Bytes of the largest copy of a block of images, and most blocks: a step has room for the status of 8 calls."""
+MOST_COPIED = 2**23
+"""Bytes of operands that a kernel could read as they lie, and that are copied all the same."""
 LINE = 64
 """Bytes that copies are aligned to."""
 
@@ -36,9 +40,16 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     if calls is None and op in ALONG_LAST:
         work = _along_last(work)
         calls = lowering(work)
+    if calls is not None and op != "copy" and any(map(is_across, calls)) and _copied_bytes(op, work) <= MOST_COPIED:
+        calls = None
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
         return _by_images(op, work) if op in BY_IMAGES else _on_copies(op, work)
     return None if calls is None else list(calls)
+
+
+def _copied_bytes(op: str, work: Work) -> int:
+    """Return the bytes of the operands that are copied first."""
+    return sum(array.nbytes for array in (*work.inputs, *work.outputs) if _is_copied(op, array))
 
 
 def _is_copied(op: str, array: Array) -> bool:

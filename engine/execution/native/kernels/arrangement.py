@@ -10,9 +10,11 @@ from engine.core.dtypes import DType
 from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS, Kernel, real
-from engine.execution.native.kernels.elementwise import UNARY_KERNELS, operands, unary
+from engine.execution.native.kernels.elementwise import UNARY_KERNELS, is_across, operands, unary
+from engine.execution.native.kernels.transposing import transposing
 from engine.execution.native.lowering import LOWERINGS, Call, Work, lowers
 
+COPY = UNARY_KERNELS["copy"]
 NARROW: tuple[DType, ...] = (np.dtype(np.uint8), np.dtype(np.uint16))
 
 zero = Kernel(unary, (*FLOATS, *NARROW), name="zero", parts={"apply": lambda _: real(0)})
@@ -28,7 +30,7 @@ KINDS = "fiubV"
 
 def copied(x: Array, out: Array) -> list[Call] | None:
     """Return the calls that copy an array into another of its shape."""
-    return _moved(UNARY_KERNELS["copy"] if x.itemsize > 2 else narrow_copy, x, out)
+    return _moved(COPY if x.itemsize > 2 else narrow_copy, x, out)
 
 
 def zeroed(out: Array) -> list[Call] | None:
@@ -42,6 +44,8 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
     if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in KINDS:
         return None
     x, out = _as_bits(x), _as_bits(out)
+    if code is COPY and (calls := transposing(x, out)):
+        return calls
     words = operands(Work([x], [out], {}))
     if words is not None:
         return [Call(code, out.dtype, words)]
@@ -75,7 +79,9 @@ copied_numbers = LOWERINGS["copy"]
 @lowers("copy")
 def _(work: Work) -> list[Call] | None:
     calls = copied_numbers(work)  # these may be part of a chain
-    return copied(work.inputs[0], work.outputs[0]) if calls is None else list(calls)
+    if calls is None or any(map(is_across, calls)):
+        return copied(work.inputs[0], work.outputs[0])
+    return list(calls)
 
 
 @lowers("reshape")

@@ -54,6 +54,10 @@ def compare(a: Any) -> None:
                     scalar = ys[0]
                     for e in range(zs.size):
                         zs[e] = np.uint8(apply(xs[e], scalar))
+                elif a[OUT + 4] == 1 and a[FIRST + 4] == 0 and a[SECOND + 4] == ys.itemsize:
+                    scalar = xs[0]
+                    for e in range(zs.size):
+                        zs[e] = np.uint8(apply(scalar, ys[e]))
                 else:
                     for e in range(n):
                         first, second = view(x + e * a[FIRST + 4], 1, real)[0], view(y + e * a[SECOND + 4], 1, real)[0]

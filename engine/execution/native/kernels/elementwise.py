@@ -19,6 +19,9 @@ from engine.execution.native.lowering import Argument, Call, Work, is_half, lowe
 AXES = 4
 """Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
 
+SHORT = 8
+"""Extent of an axis that is too short for vector registers."""
+
 OUT, FIRST, SECOND, THIRD = 4, 9, 14, 19
 """Where in a block an operand's words begin: its address, then its strides in bytes, 0 where it is repeated."""
 
@@ -223,6 +226,33 @@ def operands(work: Work) -> tuple[Argument, ...] | None:
     for array, steps in zip(arrays, strides, strict=True):
         words += [array, *([0, 0, 0, array.itemsize] if out.size == 1 else steps)]
     return tuple(words)
+
+
+def axis_of_neighbours(words: Sequence[Argument], place: int) -> int | None:
+    """Return the axis along which the numbers of an operand are neighbours, if that is not the last one.
+
+    None if it is, if there is none, or if one of both is short; `place` is where the words of the operand begin.
+    """
+    array, *steps = words[place : place + AXES + 1]
+    assert isinstance(array, np.ndarray)
+    if steps[-1] in (0, array.itemsize) or _is_short(words[AXES - 1]):
+        return None
+    axes = (axis for axis in range(AXES - 1) if steps[axis] == array.itemsize and not _is_short(words[axis]))
+    return next(axes, None)
+
+
+def is_across(call: Call) -> bool:
+    """Tell whether a call goes through an operand across the axis along which its numbers are neighbours."""
+    if not call.elementwise:
+        return False
+    words, places = call.arguments, range(FIRST, len(call.arguments), AXES + 1)
+    return any(
+        isinstance(words[place], np.ndarray) and axis_of_neighbours(words, place) is not None for place in places
+    )
+
+
+def _is_short(extent: Argument) -> bool:
+    return isinstance(extent, int) and extent < SHORT
 
 
 def elementwise(

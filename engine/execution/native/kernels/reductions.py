@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,9 +112,11 @@ def _(work: Work) -> list[Call] | None:
 @lowers("sum_of_squares")
 def _(work: Work) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
-    if x.dtype not in FLOATS or not x.size or not x.flags.c_contiguous:
+    runs = _runs(x, range(x.ndim))
+    if x.dtype not in FLOATS or not x.size or runs is None or len(runs) > 2:
         return None
-    return [Call(square_sums, x.dtype, (1, 1, x.size, out, x, 0, 0))]
+    (_, outer, step), (_, inner, _) = ((True, 1, 0), *runs)[-2:]
+    return [Call(square_sums, x.dtype, (1, outer, inner, out, x, 0, step))]
 
 
 def sum_calls(x: Array, out: Array, axes: Sequence[int]) -> list[Call] | None:
@@ -132,7 +134,7 @@ def sum_calls(x: Array, out: Array, axes: Sequence[int]) -> list[Call] | None:
     return None
 
 
-def _runs(x: Array, axes: Sequence[int]) -> list[tuple[bool, int, int]] | None:
+def _runs(x: Array, axes: Collection[int]) -> list[tuple[bool, int, int]] | None:
     """Join axes that lie evenly and are all summed or all kept: (summed, extent, stride); the last is contiguous."""
     runs: list[tuple[bool, int, int]] = []
     for axis, (extent, stride) in enumerate(zip(x.shape, x.strides, strict=True)):

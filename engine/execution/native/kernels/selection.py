@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.dtypes import INT64
 from engine.execution.native.inline.pointers import frozen, view
-from engine.execution.native.kernel import FLOATS, itemsize, kernel, real
+from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, THIRD, operands
 from engine.execution.native.lowering import Call, Work, lowers
 
@@ -26,6 +26,10 @@ def choose(a: Any) -> None:
                 y = a[THIRD] + i * a[THIRD + 1] + j * a[THIRD + 2] + k * a[THIRD + 3]
                 cs, zs = view(condition, n, np.uint8), view(out, n, real)
                 rows = a[OUT + 4] == itemsize and a[FIRST + 4] == 1
+                if a[FIRST + 4] == 0:
+                    taken, step = (x, a[SECOND + 4]) if cs[0] else (y, a[THIRD + 4])
+                    copy_evenly(out, a[OUT + 4], taken, step, n, itemsize, real)
+                    continue
                 if rows and a[SECOND + 4] == itemsize and a[THIRD + 4] == itemsize:
                     xs, ys = view(x, n, real), view(y, n, real)
                     # Loops of their own, as of two operands; both numbers are read, so that no loop branches.
@@ -61,12 +65,32 @@ def choose(a: Any) -> None:
                         for e in range(zs.size):
                             second = ys[e]
                             zs[e] = chosen if cs[e] else second
+                elif rows and a[SECOND + 4] == 0 and a[THIRD + 4] == 0:
+                    chosen, other = view(x, 1, real)[0], view(y, 1, real)[0]
+                    for e in range(zs.size):
+                        zs[e] = chosen if cs[e] else other
                 else:
                     for e in range(n):
-                        picked = x + e * a[SECOND + 4]
-                        if not view(condition + e * a[FIRST + 4], 1, np.uint8)[0]:
-                            picked = y + e * a[THIRD + 4]
-                        view(out + e * a[OUT + 4], 1, real)[0] = view(picked, 1, real)[0]
+                        first, second = view(x + e * a[SECOND + 4], 1, real)[0], view(y + e * a[THIRD + 4], 1, real)[0]
+                        taken = view(condition + e * a[FIRST + 4], 1, np.uint8)[0]
+                        view(out + e * a[OUT + 4], 1, real)[0] = first if taken else second
+
+
+@inline
+def copy_evenly(target: Any, apart: Any, source: Any, step: Any, count: Any, itemsize: Any, real: Any) -> None:
+    """Copy numbers that lie `step` bytes apart, or one number where that is 0, to places `apart` bytes apart."""
+    numbers = view(target, count, real)
+    if apart == itemsize and step == 0:
+        number = view(source, 1, real)[0]
+        for e in range(numbers.size):
+            numbers[e] = number
+    elif apart == itemsize and step == itemsize:
+        others = view(source, count, real)
+        for e in range(numbers.size if target != source else 0):
+            numbers[e] = others[e]
+    else:
+        for e in range(count):
+            view(target + e * apart, 1, real)[0] = view(source + e * step, 1, real)[0]
 
 
 @lowers("where")

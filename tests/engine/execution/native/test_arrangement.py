@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from engine.core.value import Array
+from engine.execution.native.kernels.transposing import transposed_copy
+from engine.execution.native.lowering import Work
+from engine.execution.native.packing import calls_of
 from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
@@ -27,6 +31,23 @@ def test_what_lies_scattered_is_put_in_order(dtype: str, run_both: RunBoth) -> N
     for shape, view in views.items():
         ((actual,), (wanted,)) = run_both("reshape", view, shape=shape)
         np.testing.assert_array_equal(actual, wanted)
+
+
+@each_row("dtype", DTYPES)
+@each_row("shape", [(8, 8), (9, 33), (64, 17), (2, 40, 19), (3, 2, 20, 31)])
+def test_rows_become_columns(shape: tuple[int, ...], dtype: str, run_both: RunBoth) -> None:
+    """Planes of any order of axes, and windows of them; short ones too."""
+    x = numbers(*shape, dtype=dtype)
+    for view in map(x.transpose, permutations(range(x.ndim))):
+        for part in (view, view[..., 3:], view[1:]):
+            ((actual,), (wanted,)) = run_both("copy", part)
+            np.testing.assert_array_equal(actual, wanted)
+
+
+def test_a_transposed_copy_goes_by_registers() -> None:
+    x = numbers(64, 48, dtype="float32")
+    (call,) = calls_of("copy", Work([x.T], [np.empty((48, 64), np.float32)], {})) or ()
+    assert call.kernel is transposed_copy
 
 
 @each_row("dtype", DTYPES)
@@ -57,6 +78,7 @@ def test_numbers_are_chosen_by_a_condition(dtype: str, run_both: RunBoth) -> Non
     for condition, a, b in [
         (every, x, y), (keys, x, one), (keys, one, x), (rows, x, y), (every, one, column),
         (every.copy(order="F"), x, y), (np.array(True), x, y), (every, x[::-1], np.asfortranarray(y)),
+        (every, one, one), (every, column, one), (rows, one, x), (rows, column, x), (rows, x, x[:, :, ::-1]),
     ]:  # fmt: skip
         ((actual,), (wanted,)) = run_both("where", condition, a, b)
         np.testing.assert_array_equal(actual, wanted)

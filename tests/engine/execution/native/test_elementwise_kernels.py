@@ -1,6 +1,6 @@
 """Elementwise ops: compiled and NumPy's kernels agree, on odd numbers, broadcast operands and views."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
 from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
 from engine.execution.native.kernels.integers import BITS, DIVISIONS
+from engine.execution.native.lowering import Work
+from engine.execution.native.packing import MOST_COPIED, calls_of
 from tests.extent import paired
 from tests.support.rows import each_row
 
@@ -56,6 +58,25 @@ def test_functions_of_two_numbers(op, run_both):
         for first, second in OPERANDS:
             close(run_both(op, *(np.asarray(rng.standard_normal(shape), dtype) for shape in (first, second)), **attrs))
         close(run_both(op, *(np.asarray(rng.standard_normal((4, 6)), dtype)[:, ::2] for _ in range(2)), **attrs))
+
+
+@each_row("op", ["div", "eq", "tanh", "where"])
+@each_row("dtype", FLOATS)
+def test_operands_whose_columns_are_neighbours(op, dtype, run_both):
+    rng = np.random.default_rng(6)
+    full, turned, column = (rng.standard_normal(shape).astype(dtype).T for shape in ((19, 40), (40, 19), (1, 40)))
+    for order in permutations((full, turned.T.copy(order="F"), column)):
+        chosen = [order[0] > 0, *order[1:]] if op == "where" else order[: 1 if op == "tanh" else 2]
+        if any(operand.shape == full.shape for operand in chosen):
+            actual, expected = run_both(op, *chosen)
+            np.testing.assert_allclose(actual[0], expected[0], rtol=16 * np.finfo(dtype).eps)
+
+
+@each_row(("rows", "copied"), [(48, True), (MOST_COPIED // 64, False)])
+def test_operands_whose_columns_are_neighbours_are_copied_if_they_are_not_large(rows, copied):
+    x, out = np.empty((64, rows), np.float32).T, np.empty((rows, 64), np.float32)
+    kernels = [call.kernel.name for call in calls_of("tanh", Work([x], [out], {}))]
+    assert kernels == (["transposed_copy", "tanh"] if copied else ["tanh"])
 
 
 @each_row("op", ["div", "sub"])
