@@ -16,6 +16,8 @@ from app.http.strict_json import JsonLimits, read_json
 from app.ingest.limits import Packing
 
 WRITE_BYTES = 1024 * 1024
+WRITES = 4
+"""Most writes for that: more chunks are copied together first."""
 SMALL_BYTES = 64 * 1024
 ENCODINGS: tuple[Packing, ...] = ("gzip", "zstd")
 """Content encodings of tables."""
@@ -133,18 +135,26 @@ async def receive(request: Request, upload: Writable, limit: int) -> None:
     One part is digested and written while the next one comes. TooLarge if the body exceeds `limit` bytes, StorageFull
     if the disk is full.
     """
-    gathered = bytearray()
+    gathered: list[bytes] = []
+    size = 0
     writing: Task[None] | None = None
     try:
         async for chunk in chunks(request, limit):
-            gathered += chunk
-            if len(gathered) >= WRITE_BYTES:
+            gathered.append(chunk)
+            size += len(chunk)
+            if size >= WRITE_BYTES:
                 await _written(writing)
-                writing = create_task(to_thread(upload.write, gathered))
-                gathered = bytearray()
+                writing = create_task(to_thread(_write, upload, gathered))
+                gathered, size = [], 0
     finally:
         await _written(writing)  # a thread must not write to what its owner closes
-    await to_thread(upload.write, gathered)
+    await to_thread(_write, upload, gathered)
+
+
+def _write(upload: Writable, chunks: list[bytes]) -> None:
+    """Write chunks: large ones as they are, small ones together."""
+    for chunk in chunks if len(chunks) <= WRITES else [b"".join(chunks)]:
+        upload.write(chunk)
 
 
 async def _written(writing: Task[None] | None) -> None:

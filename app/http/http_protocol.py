@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import h11
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.domain.errors import ApiError, RetryLater, Unparsable
@@ -163,6 +164,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Parse some bytes; the wait goes on until they make up the headers of a request."""
         if self._answer_directly(piece):
             return
+        if self.conn.skip_body(len(piece)):
+            self._take_body(piece)
+            return
         super().data_received(piece)  # type: ignore[arg-type]  # h11 takes any bytes
         if self._leaving:
             return
@@ -171,6 +175,13 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         elif not self._is_left_over():
             self._stop_waiting()
             self._common.connections.work(self)
+
+    def _take_body(self, piece: bytes | memoryview) -> None:
+        """Hand on a piece of a body, as uvicorn does with what h11 has parsed."""
+        self.cycle.body += piece
+        if len(self.cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        self.cycle.message_event.set()
 
     def _answer_directly(self, piece: bytes | memoryview) -> bool:
         """Answer a plain request from memory, and return whether that was possible. The parser has not seen it."""

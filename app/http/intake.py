@@ -101,6 +101,22 @@ class Parser(h11.Connection):
         sent: bytes | None = super().send(event)
         return sent
 
+    def skip_body(self, size: int) -> bool:
+        """Count `size` bytes of a body as parsed, unless h11 has to see them; return whether it need not.
+
+        It would copy them several times. It has to see the last byte of a body, and the first of one that it may be
+        asked to wait for.
+        """
+        is_inside = self.expects_body and not self.chunked and size < self.body_left
+        if not is_inside or self.our_state is h11.DONE or self.they_are_waiting_for_100_continue:
+            return False
+        if self.trailing_data[0]:
+            return False
+        reader: Any = self._reader
+        reader._remaining -= size  # noqa: SLF001 (only the reader of h11 knows where the body ends)
+        self.body_left -= size
+        return True
+
     @property
     def expects_body(self) -> bool:
         """Whether some of a body has not been seen."""

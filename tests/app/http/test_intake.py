@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import h11
 import pytest
 
 from app.http.connections import Connections
@@ -64,6 +65,43 @@ def test_a_piece_holds_few_lines_unless_they_are_of_a_body(data: bytes, most_lin
     assert reading
     assert max(piece.count(b"\n") for piece in pieces) <= most_lines
     assert max(map(len, pieces)) <= most_bytes
+
+
+def begun(headers: bytes) -> Parser:
+    parser = Parser(64 * 1024, 100)
+    parser.receive_data(HEAD % headers)
+    assert isinstance(parser.next_event(), h11.Request)
+    return parser
+
+
+def test_a_body_ends_where_it_says_however_much_of_it_is_skipped() -> None:
+    parser = begun(b"Content-Length: 10")
+    assert parser.skip_body(3)
+    assert parser.skip_body(6)
+    assert not parser.skip_body(1), "the last byte is parsed"
+    parser.receive_data(b"x")
+    assert [parser.next_event() for _ in range(2)] == [h11.Data(data=b"x"), h11.EndOfMessage()]
+    assert not parser.skip_body(0)
+
+
+def test_a_body_that_is_cut_off_is_an_error_after_a_part_was_skipped() -> None:
+    parser = begun(b"Content-Length: 10")
+    assert parser.skip_body(9)
+    parser.receive_data(b"")
+    with pytest.raises(h11.RemoteProtocolError, match="received 9 bytes, expected 10"):
+        parser.next_event()
+
+
+def test_bytes_are_parsed_where_the_parser_has_to_know_of_them() -> None:
+    assert not Parser(64 * 1024, 100).skip_body(1)
+    assert not begun(b"Transfer-Encoding: chunked").skip_body(1)
+    assert not begun(b"Content-Length: 10\r\nExpect: 100-continue").skip_body(1)
+    with_rest, answered = begun(b"Content-Length: 10"), begun(b"Content-Length: 10")
+    with_rest.receive_data(b"x")
+    assert not with_rest.skip_body(1)
+    answered.send(h11.Response(status_code=200, headers=[]))
+    answered.send(h11.EndOfMessage())
+    assert not answered.skip_body(1)
 
 
 def test_small_chunks_are_read_at_their_rate() -> None:
