@@ -1,6 +1,5 @@
 """Blob stores: bytes by digest, their writers, and how many bytes there are and may be."""
 
-import hashlib
 import re
 import threading
 from abc import ABC, abstractmethod
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import BinaryIO, Protocol, Self
 
 from app.domain.errors import Corrupt, NotFound, StorageFull
+from app.store.blobs.digests import ParallelDigest
 
 CHUNK_BYTES = 1024 * 1024
 
@@ -87,7 +87,7 @@ class BlobWriter(ABC):
 
     def __init__(self, usage: Usage) -> None:
         self._usage = usage
-        self._hash = hashlib.sha256()
+        self._digest = ParallelDigest()
         self._size = 0
         self._reserved = 0
 
@@ -99,7 +99,7 @@ class BlobWriter(ABC):
     @property
     def digest(self) -> str:
         """The SHA-256 of what was written so far, in hexadecimal."""
-        return self._hash.hexdigest()
+        return self._digest.hexdigest()
 
     @abstractmethod
     def write(self, data: bytes | bytearray) -> None:
@@ -117,9 +117,10 @@ class BlobWriter(ABC):
         self._usage.reserve(len(data))
         self._reserved += len(data)
         self._size += len(data)
-        self._hash.update(data)
+        self._digest.update(data)
 
     def _release(self) -> None:
+        self._digest.close()
         self._usage.settle(reserved=self._reserved)
         self._reserved = 0
 
