@@ -178,10 +178,12 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 
     def _take_body(self, piece: bytes | memoryview) -> None:
         """Hand on a piece of a body, as uvicorn does with what h11 has parsed."""
-        self.cycle.body += piece
-        if len(self.cycle.body) > HIGH_WATER_LIMIT:
+        cycle: Any = self.cycle
+        # What uvicorn makes of the body for the application are bytes: those are not copied again.
+        cycle.body = cycle.body + piece if cycle.body else bytes(piece)
+        if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        self.cycle.message_event.set()
+        cycle.message_event.set()
 
     def _answer_directly(self, piece: bytes | memoryview) -> bool:
         """Answer a plain request from memory, and return whether that was possible. The parser has not seen it."""
