@@ -1,12 +1,19 @@
-"""The limited process that reads one upload: `python -m app.ingest.child`, a request on stdin, a verdict on stdout."""
+"""The process that reads uploads: `python -m app.ingest.child`, requests on stdin, see `exchange` for the answers.
+
+It has loaded what reading takes, and forks for each request: the fork limits itself, and writes a verdict.
+"""
 
 import ctypes
 import errno
+import gc
 import os
 import signal
 import sys
+import traceback
 from importlib.abc import MetaPathFinder
+from typing import NoReturn
 
+from app.ingest.exchange import pass_on
 from app.ingest.ingest import prepare, read_file, time_bytes
 from app.ingest.limits import MIB, IngestError, IngestLimits
 from app.ingest.verdict import IngestRequest, IngestResult, decode_request, encode_verdict
@@ -45,13 +52,59 @@ def die_with_parent() -> None:
 
 
 def main() -> None:
-    """Serve one request. Anything but a verdict on stdout means that the file broke the reader."""
+    """Serve requests one after another, until there are no more."""
     die_with_parent()
-    request = decode_request(sys.stdin.buffer.readline())
+    gc.freeze()  # a collection in a fork would copy the pages that it shares
+    for line in sys.stdin.buffer:
+        _serve(line)
+
+
+def _serve(line: bytes) -> None:
+    parent = os.getpid()
+    output, written = os.pipe()
+    fork = os.fork()
+    if fork == 0:
+        _serve_in_fork(line, written, parent)
+    os.close(written)
+    pass_on(output, fork, sys.stdout.fileno())
+    os.close(output)
+
+
+def _serve_in_fork(line: bytes, output: int, parent: int) -> NoReturn:
+    """Write a verdict, and exit: tearing NumPy down takes longer than reading a small file.
+
+    Anything but a verdict means that the file broke the reader.
+    """
+    status = 1
+    try:
+        die_with_parent()
+        if os.getppid() == parent:
+            _use_streams(os.open(os.devnull, os.O_RDONLY), output)
+            sys.stdout.buffer.write(encode_verdict(_read(decode_request(line))))
+            sys.stdout.flush()
+            status = 0
+    except BaseException:  # noqa: BLE001 (it must not go on as the process that forks)
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)
+
+
+def _use_streams(given: int, output: int) -> None:
+    """Read from `given` and write to `output`.
+
+    Of all other files the errors of the process stay open: the server sees by them whether the fork has ended.
+    """
+    for place, end in enumerate((given, output, output, os.dup(2))):
+        os.dup2(end, place)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+
+
+def _read(request: IngestRequest) -> IngestResult | IngestError:
     os.chdir(request.target)
     prepare(request.path, request.format)
     confine(request.limits, time_bytes(request.path, request.format, request.limits))
-    sys.stdout.buffer.write(encode_verdict(_verdict(request)))
+    return _verdict(request)
 
 
 def _verdict(request: IngestRequest) -> IngestResult | IngestError:
@@ -70,5 +123,4 @@ def _verdict(request: IngestRequest) -> IngestResult | IngestError:
 
 if __name__ == "__main__":
     main()
-    sys.stdout.flush()
-    os._exit(0)  # tearing NumPy down takes longer than reading a small file
+    os._exit(0)

@@ -11,8 +11,9 @@ from typing import Any
 
 from app.ingest.arrow_columns import load_arrow
 from app.ingest.child import confine, die_with_parent
+from app.ingest.exchange import ChildError
 from app.ingest.exported import ExportedColumn, ExportFormat, write_export
-from app.ingest.ingest import ChildError, run_child
+from app.ingest.ingest import run_child
 from app.ingest.limits import IngestError, IngestLimits, domain_error, too_large
 
 _COMMAND = (sys.executable, "-P", "-m", "app.ingest.export_child")

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +14,7 @@ from app.ingest.arrow_ipc import read_arrow
 from app.ingest.columns import ColumnSet
 from app.ingest.csv import ARROW_BYTES, read_csv
 from app.ingest.derived import DERIVED, read_derived
+from app.ingest.exchange import KEPT_BYTES, ChildError, Process, ask_reader, end_process
 from app.ingest.image_zip import read_image_zip
 from app.ingest.images import load_pillow
 from app.ingest.json_columns import read_json, read_ndjson
@@ -21,7 +23,6 @@ from app.ingest.npy import read_npy
 from app.ingest.npz import read_npz
 from app.ingest.packed import PACKING_BYTES, load_packing, packing, unpack
 from app.ingest.parquet import read_parquet
-from app.ingest.reader_processes import Process
 from app.ingest.safetensors import read_safetensors
 from app.ingest.sources import open_upload
 from app.ingest.verdict import IngestRequest, IngestResult, decode_verdict, encode_request
@@ -143,16 +144,21 @@ _ENVIRONMENT = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "1",  # each further one reserves address space, which is limited
 }
-_KEPT_STDERR = 2000
-
-
-class ChildError(Exception):
-    """The child ended without a verdict; the cause of an `Invalid` with the code `unreadable`, for the server's log."""
 
 
 def start_reader() -> Process:
-    """Start a process that waits for a request to read an upload."""
+    """Start a process that waits for requests to read uploads."""
     return start_child(_COMMAND, _IMPORT_ROOT)
+
+
+@contextmanager
+def run_reader() -> Iterator[Process]:
+    """Run such a process within the block."""
+    process = start_reader()
+    try:
+        yield process
+    finally:
+        end_process(process)
 
 
 def ingest(
@@ -161,13 +167,13 @@ def ingest(
     target: Path,
     options: IngestOptions,
     limits: IngestLimits,
-    take: Callable[[], Process] = start_reader,
+    take: Callable[[], AbstractContextManager[Process]] = run_reader,
 ) -> IngestResult:
     """Read the upload at `path`, of one of `FORMATS`, into the existing empty folder `target`, one `.npy` a column.
 
     Blocks until the child is done, at most `limits.wall_budget` seconds. Raises `Invalid` (the finding holds the code
     and the pointer; `unreadable` if the child died), `TooLarge` or `StorageFull`, and then leaves `target` empty.
-    `take` returns the process, which has had no request before.
+    `take` provides the process.
     """
     request = IngestRequest(path.absolute(), format, target.absolute(), options, limits)
     try:
@@ -182,17 +188,18 @@ def ingest(
     return verdict
 
 
-def _run(request: IngestRequest, take: Callable[[], Process]) -> IngestResult | IngestError:
+def _run(request: IngestRequest, take: Callable[[], AbstractContextManager[Process]]) -> IngestResult | IngestError:
     try:
         timeout = request.limits.wall_budget(time_bytes(request.path, request.format, request.limits))
     except (OSError, ValueError) as error:
         msg = f"the file cannot be opened: {error}"
         raise ChildError(msg) from error
-    answer = ask_child(take(), encode_request(request), timeout)
-    try:
-        return decode_verdict(answer, request)
-    except ValueError as error:
-        raise ChildError(str(error)) from error
+    with take() as process:
+        *_, line = b"", *ask_reader(process, encode_request(request), timeout)
+        try:
+            return decode_verdict(line, request)
+        except ValueError as error:
+            raise ChildError(str(error)) from error
 
 
 def run_child(command: Sequence[str], request: bytes, timeout: float, folder: Path) -> bytes:
@@ -201,11 +208,22 @@ def run_child(command: Sequence[str], request: bytes, timeout: float, folder: Pa
     Raises:
         ChildError: it took more than `timeout` seconds, or ended with another status than 0.
     """
-    return ask_child(start_child(command, folder), request, timeout)
+    with start_child(command, folder) as process:
+        try:
+            answer, noise = process.communicate(request, timeout)
+        except subprocess.TimeoutExpired as error:
+            msg = f"no verdict within {timeout:.0f} s"
+            raise ChildError(msg) from error
+        finally:
+            process.kill()
+    if process.returncode != 0:
+        msg = f"exit status {process.returncode}: {noise[-KEPT_BYTES:].decode(errors='replace')}"
+        raise ChildError(msg)
+    return answer
 
 
 def start_child(command: Sequence[str], folder: Path) -> Process:
-    """Start a command in `folder`, which waits for a request on stdin."""
+    """Start a command in `folder`, which waits for requests on stdin."""
     return subprocess.Popen(  # noqa: S603 (the command is fixed)
         command,
         stdin=subprocess.PIPE,
@@ -215,22 +233,6 @@ def start_child(command: Sequence[str], folder: Path) -> Process:
         cwd=folder,
         start_new_session=True,  # Ctrl-C is for the server, which decides what becomes of the request
     )
-
-
-def ask_child(process: Process, request: bytes, timeout: float) -> bytes:
-    """Return what a process answers to its request, as `run_child` does."""
-    with process:
-        try:
-            answer, noise = process.communicate(request, timeout)
-        except subprocess.TimeoutExpired as error:
-            msg = f"no verdict within {timeout:.0f} s"
-            raise ChildError(msg) from error
-        finally:
-            process.kill()
-    if process.returncode != 0:
-        msg = f"exit status {process.returncode}: {noise[-_KEPT_STDERR:].decode(errors='replace')}"
-        raise ChildError(msg)
-    return answer
 
 
 def _empty(target: Path) -> None:

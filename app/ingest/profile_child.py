@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from app.ingest.child import confine, die_with_parent
-from app.ingest.ingest import ChildError, run_child
+from app.ingest.exchange import ChildError
+from app.ingest.ingest import run_child
 from app.ingest.limits import IngestLimits
 from app.ingest.profile import ProfiledColumn, columns_of, profile_columns
 

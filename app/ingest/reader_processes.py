@@ -1,22 +1,24 @@
 """Keeps a process that has loaded what reading takes, so that an upload need not wait until one has."""
 
 import logging
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Condition, Thread
+
+from app.ingest.exchange import Process, end_process
 
 IDLE_SECONDS = 30.0
 """How long a process is kept for the next upload."""
-
-Process = subprocess.Popen[bytes]
 
 _logger = logging.getLogger(__name__)
 
 
 class ReaderProcesses:
-    """At most one process that waits for a request. Each one serves one request, as those without this class do.
+    """At most one process that waits for a request, and serves one after another.
 
-    It is started by a thread that lasts: processes that read are killed when the thread that started them ends.
+    It is started by a thread that lasts: processes that read are killed when the thread that started them ends. After a
+    request that failed it is ended: the forks of a process have the same addresses, and a file that makes one crash
+    shall learn nothing about the next.
     """
 
     def __init__(self, start: Callable[[], Process], idle_seconds: float = IDLE_SECONDS) -> None:
@@ -40,17 +42,44 @@ class ReaderProcesses:
                 self._thread.start()
             self._changed.notify()
 
-    def take(self) -> Process:
-        """Return a process that waits for a request, or one that has just been started; OSError if none can be."""
+    @contextmanager
+    def take(self) -> Iterator[Process]:
+        """Provide a process that waits for a request, or one that is started for it; OSError if none can be.
+
+        The one that has waited does so again, unless the block raises an error.
+        """
+        process = self._take_waiting()
+        if process is None:
+            process = self._start()
+            try:
+                yield process
+            finally:
+                end_process(process)
+            return
+        try:
+            yield process
+        except BaseException:
+            end_process(process)
+            raise
+        self._give_back(process)
+
+    def _take_waiting(self) -> Process | None:
         with self._changed:
             process, self._waiting = self._waiting, None
             self._wanted = False
             self._changed.notify()
-        if process is not None:
-            if process.poll() is None:
-                return process
-            _end(process)
-        return self._start()
+        if process is None or process.poll() is None:
+            return process
+        end_process(process)
+        return None
+
+    def _give_back(self, process: Process) -> None:
+        with self._changed:
+            if self._waiting is None and not self._closed:
+                self._waiting = process
+                self._changed.notify()
+                return
+        end_process(process)
 
     def close(self) -> None:
         """End the process that waits; start none from now on."""
@@ -80,9 +109,4 @@ class ReaderProcesses:
     def _end_waiting(self) -> None:
         process, self._waiting = self._waiting, None
         if process is not None:
-            _end(process)
-
-
-def _end(process: Process) -> None:
-    with process:
-        process.kill()
+            end_process(process)

@@ -67,6 +67,8 @@ class Reader:
         """Read the pid from `reported`, on which the exit status follows in the end."""
         self._stdin, self._reported = stdin, reported
         self._output = {stdout: bytearray(), stderr: bytearray()}
+        self.stdin = stdin.makefile("wb", buffering=0)
+        self.stdout, self.stderr = (end.makefile("rb", buffering=0) for end in (stdout, stderr))
         self.pid = int(reported.recv(NUMBER))
         self.returncode: int | None = None
 
@@ -90,7 +92,7 @@ class Reader:
                     if not block:
                         waiting.unregister(key.fileobj)
         stdout, stderr = map(bytes, self._output.values())
-        self._wait()
+        self.wait()
         return stdout, stderr
 
     def poll(self) -> int | None:
@@ -106,17 +108,19 @@ class Reader:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
+    def wait(self) -> int:
+        """Return the exit status when it has ended."""
+        if self.returncode is None:
+            self.returncode = int(self._reported.recv(NUMBER))
+        return self.returncode
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._wait()
-        for end in (self._stdin, self._reported, *self._output):
+        self.wait()
+        for end in (self.stdin, self.stdout, self.stderr, self._stdin, self._reported, *self._output):
             end.close()
-
-    def _wait(self) -> None:
-        if self.returncode is None:
-            self.returncode = int(self._reported.recv(NUMBER))
 
 
 def use_readers(readers: Readers) -> None:

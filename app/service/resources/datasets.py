@@ -20,7 +20,7 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.derived import DERIVED, Plan
 from app.ingest.export_child import export_columns
 from app.ingest.exported import ExportedColumn, ExportFormat
-from app.ingest.ingest import ingest, start_reader
+from app.ingest.ingest import ingest, run_reader
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
 from app.ingest.profile_child import compute_profile
@@ -135,7 +135,7 @@ class Ingestion:
         return record, {column.name: [str(column.path)] for column in result.columns}
 
     def _ingest(self, path: Path, terms: UploadOptions, folder: Path) -> IngestResult:
-        take = start_reader if self._readers is None else self._readers.take
+        take = run_reader if self._readers is None else self._readers.take
         try:
             with self._children:
                 return ingest(path, terms.format, folder, terms.options, self._limits, take)

@@ -12,7 +12,7 @@ from app.domain.column_labels import column_identifier, label_fault
 from app.domain.documents import nearest
 from app.domain.errors import Finding, storage_faults
 from app.domain.records import DatasetRecord
-from app.ingest.ingest import ChildError
+from app.ingest.exchange import ChildError
 from app.ingest.limits import IngestError, domain_error
 from app.ingest.profile import ProfiledColumn
 from app.service.resources.blobs import Integrity

@@ -11,7 +11,8 @@ import pytest
 
 from app.domain.errors import ApiError, Invalid, StorageFull, TooLarge
 from app.ingest import ingest as front_door
-from app.ingest.ingest import FORMATS, ChildError, ingest
+from app.ingest.exchange import ChildError
+from app.ingest.ingest import FORMATS, ingest
 from app.ingest.limits import MIB, IngestError, IngestLimits, IngestOptions, domain_error
 from tests.security.corpus.npy import npy
 

@@ -1,4 +1,4 @@
-"""A process waits for the next upload: one, for a while, and never one that has ended."""
+"""A process waits for the next upload: one, for a while, and never one that has ended or failed."""
 
 import subprocess
 from collections.abc import Iterator
@@ -8,9 +8,12 @@ from queue import Queue
 
 import pytest
 
-from app.ingest.ingest import ingest, start_reader
+from app.domain.errors import Invalid
+from app.ingest.exchange import ChildError, Process
+from app.ingest.ingest import ingest, run_reader, start_reader
 from app.ingest.limits import IngestLimits, IngestOptions
-from app.ingest.reader_processes import Process, ReaderProcesses
+from app.ingest.reader_processes import ReaderProcesses
+from app.ingest.verdict import IngestResult
 from tests.support.patience import LONGEST_WAIT
 
 
@@ -47,15 +50,29 @@ def prepared(readers: ReaderProcesses, start: Starter, count: int) -> Process:
     return start.started[-1]
 
 
-def test_a_process_that_waits_is_taken_once_and_the_next_one_is_started_when_it_is_asked_for(start: Starter) -> None:
+def test_a_process_that_waits_is_taken_again_and_again_but_by_one_at_a_time(start: Starter) -> None:
     with closing(ReaderProcesses(start, LONGEST_WAIT)) as readers:
         first = prepared(readers, start, 1)
         readers.prepare()
-        assert readers.take() is first
-        second = prepared(readers, start, 2)
-        assert readers.take() is second
-        third = readers.take()
-        assert start.started == [first, second, third]
+        with readers.take() as taken:
+            assert taken is first
+            with readers.take() as second:
+                assert start.started == [first, second]
+            assert second.returncode is not None
+        with readers.take() as taken:
+            assert taken is first
+            prepared(readers, start, 3)
+    assert all(process.returncode is not None for process in start.started)
+    assert len(start.started) == 3
+
+
+def test_a_process_that_has_failed_is_ended(start: Starter) -> None:
+    with closing(ReaderProcesses(start, LONGEST_WAIT)) as readers:
+        first = prepared(readers, start, 1)
+        with pytest.raises(ChildError), readers.take():
+            raise ChildError
+        assert first.returncode is not None
+        assert prepared(readers, start, 2) is not first
 
 
 def test_a_process_that_has_ended_is_not_taken(start: Starter) -> None:
@@ -63,7 +80,8 @@ def test_a_process_that_has_ended_is_not_taken(start: Starter) -> None:
         first = prepared(readers, start, 1)
         first.kill()
         first.wait(LONGEST_WAIT)
-        assert readers.take() is not first
+        with readers.take() as taken:
+            assert taken is not first
     assert len(start.started) == 2
 
 
@@ -88,21 +106,40 @@ def test_a_process_that_cannot_be_started_is_tried_again_by_who_needs_it(start: 
     with closing(ReaderProcesses(start, LONGEST_WAIT)) as readers:
         start.fails = True
         readers.prepare()
-        with pytest.raises(BlockingIOError):
-            readers.take()
+        with pytest.raises(BlockingIOError), readers.take():
+            pass
         start.fails = False
-        assert readers.take() is start.started[0]
-        assert prepared(readers, start, 2) is readers.take()
+        with readers.take() as taken:
+            assert taken is start.started[0]
+        second = prepared(readers, start, 2)
+        with readers.take() as taken:
+            assert taken is second
 
 
-def test_a_process_that_waited_reads_an_upload_as_any_other(tmp_path: Path) -> None:
+def test_a_process_reads_one_upload_after_another_as_any_other_does(tmp_path: Path) -> None:
     upload, target = tmp_path / "upload.csv", tmp_path / "target"
-    upload.write_text("a,b\n1,2.5\n3,4.5\n")
     target.mkdir()
-    with closing(ReaderProcesses(start_reader, LONGEST_WAIT)) as readers:
+    started: list[Process] = []
+
+    def start() -> Process:
+        started.append(start_reader())
+        ready.put(None)
+        return started[-1]
+
+    ready: Queue[None] = Queue()
+    with closing(ReaderProcesses(start, LONGEST_WAIT)) as readers:
         readers.prepare()
-        waited = ingest(upload, "csv", target, IngestOptions(), IngestLimits(), readers.take)
-    for column in waited.columns:
-        column.path.unlink()
-    assert ingest(upload, "csv", target, IngestOptions(), IngestLimits()) == waited
-    assert [column.name for column in waited.columns] == ["a", "b"]
+        ready.get(timeout=LONGEST_WAIT)
+        for content, is_taken in (("a,b\n1,2.5\n3,4.5\n", True), ("a\n1\n2,3\n", False), ("c,d\n5,6.5\n", True)):
+            upload.write_text(content)
+            found = []
+            for take in (readers.take, run_reader):
+                try:
+                    found.append(ingest(upload, "csv", target, IngestOptions(), IngestLimits(), take))
+                except Invalid as error:
+                    found.append(error.code)
+                for path in target.iterdir():
+                    path.unlink()
+            assert found[0] == found[1]
+            assert isinstance(found[0], IngestResult) is is_taken
+    assert len(started) == 1
