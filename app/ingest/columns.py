@@ -39,13 +39,18 @@ class Statistics:
 
     def add(self, block: NDArray[Any]) -> None:
         """Count in a flat block of any real dtype."""
-        if block.dtype.kind == "f":
-            block = self._finite(block)
+        if block.dtype == np.float16:
+            block = block.astype(np.float32)  # exact, and NumPy reduces float16 very slowly
         elif block.dtype.kind == "b":
             block = block.view(np.uint8)
         if not block.size:
             return
         low, high = block.min().item(), block.max().item()
+        if not (math.isfinite(low) and math.isfinite(high)):  # else all values are finite
+            block = self._finite(block)
+            if not block.size:
+                return
+            low, high = block.min().item(), block.max().item()
         self.minimum = low if self.minimum is None else min(self.minimum, low)
         self.maximum = high if self.maximum is None else max(self.maximum, high)
         self.count += block.size
@@ -61,11 +66,7 @@ class Statistics:
         self.add(present)
 
     def _finite(self, block: NDArray[Any]) -> NDArray[Any]:
-        if block.dtype == np.float16:
-            block = block.astype(np.float32)  # exact, and NumPy reduces float16 very slowly
         finite = np.isfinite(block)
-        if finite.all():
-            return block
         self.missing += int(np.count_nonzero(np.isnan(block)))
         kept: NDArray[Any] = block[finite]
         return kept
