@@ -13,6 +13,7 @@ import traceback
 from importlib.abc import MetaPathFinder
 from typing import NoReturn
 
+from app.ingest.column_ranges import ColumnRange, encode_range
 from app.ingest.exchange import pass_on
 from app.ingest.ingest import prepare, read_file, time_bytes
 from app.ingest.limits import MIB, IngestError, IngestLimits
@@ -107,9 +108,21 @@ def _read(request: IngestRequest) -> IngestResult | IngestError:
     return _verdict(request)
 
 
+def _write_range(column: ColumnRange) -> None:
+    sys.stdout.buffer.write(encode_range(column))
+    sys.stdout.flush()
+
+
 def _verdict(request: IngestRequest) -> IngestResult | IngestError:
     try:
-        return read_file(request.path, request.format, request.target, request.options, request.limits)
+        return read_file(
+            request.path,
+            request.format,
+            request.target,
+            request.options,
+            request.limits,
+            _write_range if request.in_place else None,
+        )
     except IngestError as error:
         return error
     except OSError as error:

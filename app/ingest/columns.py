@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from app.domain.column_labels import column_identifier, label_fault
 from app.domain.documents import escape
+from app.ingest.column_ranges import ColumnRange
 from app.ingest.limits import ImageOptions, IngestError, IngestLimits, too_large
 from app.ingest.npy_header import canonical_header
 from app.system.writeback import WRITEBACK_BYTES, start_writeback
@@ -83,7 +84,8 @@ _BUFFER_BYTES, _SMALL_BUFFER_BYTES, _BUFFERED_BYTES = 64 << 10, 4 << 10, 32 << 2
 class IngestedColumn:
     """One finished column: `rows` values of `dtype`, each of `shape`, in the `.npy` file at `path`.
 
-    That is the upload itself where its bytes are those of the column.
+    That is the upload itself where its bytes are those of the column, or where it holds the values as they are stored,
+    without a header, from `offset` on.
 
     `name` is the identifier of the `label`, by which the file calls the column. `minimum`, `maximum` and `mean` are
     over finite values; `missing` counts NaN; `classes` names the codes of text; `images` says how images became arrays.
@@ -100,6 +102,7 @@ class IngestedColumn:
     classes: tuple[str, ...] | None = None
     label: str | None = None
     images: ImageOptions | None = None
+    offset: int | None = None
 
 
 def pointer_to(name: str) -> str:
@@ -135,6 +138,7 @@ class ColumnWriter:
         self._owner = owner
         self._path = path
         self._is_stored = is_stored
+        self._offset: int | None = None
         self._start()
 
     def _start(self) -> None:
@@ -145,6 +149,10 @@ class ColumnWriter:
         self._counted = 0
         self._in_file = False
         self._unsent = 0
+
+    def leave_in(self, upload: Path, offset: int) -> None:
+        """Do not write the values: `upload` holds them, from `offset` on, as they are stored."""
+        self._path, self._offset, self._is_stored = upload, offset, True
 
     def append(self, block: NDArray[Any]) -> None:
         """Add values in row-major order; a block may end within a row. Converts the byte order only."""
@@ -257,6 +265,7 @@ class ColumnWriter:
             missing=seen.missing,
             classes=self.classes,
             images=self.images,
+            offset=self._offset,
         )
 
 
@@ -277,13 +286,21 @@ def _stored_blocks(path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], ele
 class ColumnSet:
     """All columns of one data set, written into the folder `target` under names of our own.
 
-    `upload` is the file that they are read from, unless it is compressed.
+    `upload` is the file that they are read from, unless it is compressed. Columns that it holds as they are stored are
+    not written if there is an `on_range`, which is called with each when it is opened.
     """
 
-    def __init__(self, target: Path, limits: IngestLimits, upload: Path | None = None) -> None:
+    def __init__(
+        self,
+        target: Path,
+        limits: IngestLimits,
+        upload: Path | None = None,
+        on_range: Callable[[ColumnRange], object] | None = None,
+    ) -> None:
         self.limits = limits
         self.target = target
         self.upload = upload
+        self._on_range = on_range
         self.dataset_name: str | None = None
         self._writers: dict[str, ColumnWriter] = {}
         """By the identifiers of the columns."""
@@ -339,6 +356,17 @@ class ColumnSet:
         path = stored or column_path(self.target, place)
         writer = ColumnWriter(self, path, name, dtype, shape, is_stored=stored is not None)
         self._writers[identifier] = writer
+        return writer
+
+    def open_range(
+        self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...], offset: int, where: str = "column"
+    ) -> ColumnWriter:
+        """Start a column of `shape`, rows first, whose values lie in the file from `offset` on in row-major order."""
+        writer = self.open(name, dtype, shape[1:], where)
+        is_little_endian = dtype == dtype.newbyteorder("<")
+        if self.upload is not None and self._on_range is not None and is_little_endian:
+            writer.leave_in(self.upload, offset)
+            self._on_range(ColumnRange(dtype.name, shape, offset))
         return writer
 
     def spend(self, name: str, size_bytes: int) -> None:

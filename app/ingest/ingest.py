@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from app.ingest.arrow_columns import load_arrow
 from app.ingest.arrow_ipc import read_arrow
+from app.ingest.column_ranges import ColumnRange, decode_range, is_range
 from app.ingest.columns import ColumnSet
 from app.ingest.csv import ARROW_BYTES, read_csv
 from app.ingest.derived import DERIVED, read_derived
@@ -33,6 +34,9 @@ WITH_IMAGES = frozenset({ZIP, "parquet", "arrow"})
 _IMAGE_OPTIONS = ("image_size", "image_mode", "image_dtype")
 _IMAGE_FILES = "zip files of images, and for Parquet and Arrow with images as bytes"
 Reader = Callable[[BufferedReader, int, ColumnSet, IngestOptions], None]
+
+OnRange = Callable[[ColumnRange], object]
+"""Takes a column that is bytes of the upload."""
 
 READERS: Mapping[str, Reader] = MappingProxyType(
     {
@@ -62,8 +66,17 @@ def prepare(path: Path, format: str) -> None:
             load_arrow()
 
 
-def read_file(path: Path, format: str, target: Path, options: IngestOptions, limits: IngestLimits) -> IngestResult:
+def read_file(
+    path: Path,
+    format: str,
+    target: Path,
+    options: IngestOptions,
+    limits: IngestLimits,
+    on_range: OnRange | None = None,
+) -> IngestResult:
     """Read the file at `path` into the empty folder `target`; any fault in it is an `IngestError`.
+
+    With `on_range`, columns that the file holds as they are stored are not written, see `ColumnSet`.
 
     Trusts its own code with hostile bytes; a server calls `app.ingest.ingest.ingest` instead, which adds a process.
     """
@@ -76,7 +89,7 @@ def read_file(path: Path, format: str, target: Path, options: IngestOptions, lim
         if size_bytes == 0:
             raise IngestError("empty", "", "the upload has no bytes")
         name = packing(file.peek(PACKING_BYTES))
-        columns = ColumnSet(target, limits, path if name is None else None)
+        columns = ColumnSet(target, limits, path if name is None else None, on_range)
         if options.content_encoding not in (None, name):
             detail = f"Content-Encoding says {options.content_encoding}, and the body is not compressed so"
             raise IngestError("bad_data", "", detail)
@@ -168,16 +181,20 @@ def ingest(
     options: IngestOptions,
     limits: IngestLimits,
     take: Callable[[], AbstractContextManager[Process]] = run_reader,
+    on_range: OnRange | None = None,
 ) -> IngestResult:
     """Read the upload at `path`, of one of `FORMATS`, into the existing empty folder `target`, one `.npy` a column.
+
+    With `on_range`, columns that the upload holds as they are stored are not written: it is called with each as soon as
+    that is known, before the values and the rest of the upload are.
 
     Blocks until the child is done, at most `limits.wall_budget` seconds. Raises `Invalid` (the finding holds the code
     and the pointer; `unreadable` if the child died), `TooLarge` or `StorageFull`, and then leaves `target` empty.
     `take` provides the process.
     """
-    request = IngestRequest(path.absolute(), format, target.absolute(), options, limits)
+    request = IngestRequest(path.absolute(), format, target.absolute(), options, limits, on_range is not None)
     try:
-        verdict = _run(request, take)
+        verdict = _run(request, take, on_range)
     except ChildError as death:
         _empty(target)
         detail = "the file could not be read: its reader was stopped; check that it is whole and of the stated format"
@@ -188,16 +205,23 @@ def ingest(
     return verdict
 
 
-def _run(request: IngestRequest, take: Callable[[], AbstractContextManager[Process]]) -> IngestResult | IngestError:
+def _run(
+    request: IngestRequest, take: Callable[[], AbstractContextManager[Process]], on_range: OnRange | None
+) -> IngestResult | IngestError:
     try:
+        size_bytes = request.path.stat().st_size
         timeout = request.limits.wall_budget(time_bytes(request.path, request.format, request.limits))
     except (OSError, ValueError) as error:
         msg = f"the file cannot be opened: {error}"
         raise ChildError(msg) from error
+    line, ranges = b"", list[ColumnRange]()
     with take() as process:
-        *_, line = b"", *ask_reader(process, encode_request(request), timeout)
         try:
-            return decode_verdict(line, request)
+            for line in ask_reader(process, encode_request(request), timeout):
+                if on_range is not None and is_range(line):
+                    ranges.append(decode_range(line, ranges[-1].end if ranges else 0, size_bytes))
+                    on_range(ranges[-1])
+            return decode_verdict(line, request, ranges)
         except ValueError as error:
             raise ChildError(str(error)) from error
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.ingest.columns import CHUNK_BYTES, ColumnSet, pointer_to
+from app.ingest.columns import CHUNK_BYTES, ColumnSet, ColumnWriter, pointer_to
 from app.ingest.limits import IngestError, IngestOptions
 from app.ingest.npy_header import NpyHeader, read_header
 from app.ingest.sources import Region, Source
@@ -28,13 +28,13 @@ def read_npy(file: BufferedReader, size_bytes: int, columns: ColumnSet, options:
     What NumPy saves is its own column, which is not written a second time.
     """
     name = DEFAULT_COLUMN if options.column is None else options.column
-    read_array(Region(file, 0, size_bytes), name, columns, where="the column", stored=columns.upload)
+    read_array(Region(file, 0, size_bytes), name, columns, where="the column", begin=0)
 
 
-def read_array(source: Source, name: str, columns: ColumnSet, where: str, stored: Path | None = None) -> None:
+def read_array(source: Source, name: str, columns: ColumnSet, where: str, begin: int | None) -> None:
     """Read the `.npy` content of `source`, to its exact end, as the column `name`.
 
-    `stored` is the file of these bytes alone, if there is one.
+    `begin` is where that lies in the file: at 0 if it is the whole file, None if it is compressed in there.
     """
     columns.check_name(name, where)
     header = read_header(source, columns.limits.max_npy_header_bytes, texts=True)
@@ -44,12 +44,19 @@ def read_array(source: Source, name: str, columns: ColumnSet, where: str, stored
     if texts:
         _read_texts(source, header, name, columns, where)
         return
-    stored = stored if header.is_canonical else None
-    writer = columns.open(name, header.dtype, header.shape[1:], where, stored)
     in_order = not header.fortran_order or len(header.shape) == 1
+    writer = _open(name, header, columns, where, begin if in_order else None)
     blocks = stream(source, header.dtype) if in_order else _fortran_blocks(source, header, columns.target)
     for block in blocks:
         writer.append(block)
+
+
+def _open(name: str, header: NpyHeader, columns: ColumnSet, where: str, begin: int | None) -> ColumnWriter:
+    if begin == 0 and header.is_canonical:
+        return columns.open(name, header.dtype, header.shape[1:], where, stored=columns.upload)
+    if begin is None:
+        return columns.open(name, header.dtype, header.shape[1:], where)
+    return columns.open_range(name, header.dtype, header.shape, begin + len(header.written), where)
 
 
 def _read_texts(source: Source, header: NpyHeader, name: str, columns: ColumnSet, where: str) -> None:

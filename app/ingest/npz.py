@@ -6,7 +6,7 @@ from io import BufferedReader
 from app.ingest.columns import ColumnSet
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.npy import read_array
-from app.ingest.zip_directory import Member, Rules, member_source, read_directory
+from app.ingest.zip_directory import STORED, Member, Rules, member_source, read_directory
 
 _ENDING = ".npy"
 _NAME = re.compile(r"(?!\.+\.npy\Z)(?![A-Za-z]:)[^/\\\x00-\x1f\x7f]{1,200}\.npy")
@@ -29,4 +29,5 @@ def read_npz(file: BufferedReader, size_bytes: int, columns: ColumnSet, _options
     """Read every member as the column of its name."""
     for number, (name, member) in enumerate(read_arrays_directory(file, size_bytes, columns.limits)):
         with member_source(file, member, number) as source:
-            read_array(source, name, columns, where=f"member {number + 1}")
+            begin = member.offset if member.method == STORED else None
+            read_array(source, name, columns, where=f"member {number + 1}", begin=begin)

@@ -131,8 +131,12 @@ def _check_cover(tensors: list[StoredTensor], size_bytes: int) -> None:
 def _read_tensor(file: BufferedReader, tensor: StoredTensor, data_offset: int, columns: ColumnSet) -> None:
     dtype = np.dtype(np.float32) if tensor.wide else tensor.stored
     columns.check_shape(tensor.name, dtype, tensor.shape)
-    writer = columns.open(tensor.name, dtype, tensor.shape[1:])
-    for block in stream(Region(file, data_offset + tensor.begin, tensor.end - tensor.begin), tensor.stored):
+    begin = data_offset + tensor.begin
+    if tensor.wide:
+        writer = columns.open(tensor.name, dtype, tensor.shape[1:])
+    else:
+        writer = columns.open_range(tensor.name, dtype, tensor.shape, begin)
+    for block in stream(Region(file, begin, tensor.end - tensor.begin), tensor.stored):
         writer.append(widened(block) if tensor.wide else block)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from app.ingest.column_ranges import ColumnRange
 from app.ingest.columns import IngestedColumn, column_path
 from app.ingest.limits import ImageOptions, IngestError, IngestLimits, IngestOptions
 from app.ingest.npy_header import canonical_header
@@ -26,13 +28,17 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class IngestRequest:
-    """To the child: read the file at `path` into the folder `target`. Both are absolute, and chosen by the server."""
+    """To the child: read the file at `path` into the folder `target`. Both are absolute, and chosen by the server.
+
+    With `in_place`, columns that the file holds as they are stored are not written, see `ColumnRange`.
+    """
 
     path: Path
     format: str
     target: Path
     options: IngestOptions
     limits: IngestLimits
+    in_place: bool = False
 
 
 def encode_request(request: IngestRequest) -> bytes:
@@ -48,6 +54,7 @@ def decode_request(line: bytes) -> IngestRequest:
         target=Path(fields["target"]),
         options=_decode_options(fields["options"]),
         limits=IngestLimits(**fields["limits"]),
+        in_place=fields["in_place"],
     )
 
 
@@ -64,8 +71,12 @@ def encode_verdict(verdict: IngestResult | IngestError) -> bytes:
     return json.dumps({"result": asdict(verdict)}, default=str, allow_nan=False).encode() + b"\n"
 
 
-def decode_verdict(line: bytes, request: IngestRequest) -> IngestResult | IngestError:
+def decode_verdict(
+    line: bytes, request: IngestRequest, ranges: Collection[ColumnRange] = ()
+) -> IngestResult | IngestError:
     """The reverse of `encode_verdict`; ValueError if the line is no verdict, as a dying child may leave it.
+
+    Columns that are not written are among the `ranges` that the child has named before.
 
     Paths are made from the request, not read: a child that a file has compromised must not name files to its server.
     """
@@ -75,18 +86,26 @@ def decode_verdict(line: bytes, request: IngestRequest) -> IngestResult | Ingest
             return IngestError(**message["error"])
         result = message["result"]
         rows, read = result["rows"], enumerate(result["columns"])
-        columns = tuple(_decode_column(fields, _column_file(fields, rows, k, request)) for k, fields in read)
+        columns = tuple(_decode_column(fields, _column_file(fields, rows, k, request, ranges)) for k, fields in read)
         return IngestResult(result["name"], rows, columns)
     except (LookupError, TypeError) as error:
         msg = "the line is JSON and no verdict"
         raise ValueError(msg) from error
 
 
-def _column_file(fields: dict[str, Any], rows: int, number: int, request: IngestRequest) -> Path:
+def _column_file(
+    fields: dict[str, Any], rows: int, number: int, request: IngestRequest, ranges: Collection[ColumnRange]
+) -> Path:
     """Return the file of a column; ValueError if it is said to be the upload, and that is none of its shape."""
+    shape = (rows, *fields["shape"])
+    if fields["offset"] is not None:
+        if ColumnRange(fields["dtype"], shape, fields["offset"]) not in ranges:
+            msg = "the column was not named before"
+            raise ValueError(msg)
+        return request.path
     if fields["path"] != str(request.path):
         return column_path(request.target, number)
-    dtype, shape = np.dtype(fields["dtype"]).newbyteorder("<"), (rows, *fields["shape"])
+    dtype = np.dtype(fields["dtype"]).newbyteorder("<")
     header = canonical_header(dtype, shape)
     with open_upload(request.path) as file:
         size_bytes = os.fstat(file.fileno()).st_size

@@ -20,13 +20,14 @@ from app.ingest.columns import IngestedColumn
 from app.ingest.derived import DERIVED, Plan
 from app.ingest.export_child import export_columns
 from app.ingest.exported import ExportedColumn, ExportFormat
-from app.ingest.ingest import ingest, run_reader
+from app.ingest.ingest import OnRange, ingest, run_reader
 from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
 from app.ingest.profile_child import compute_profile
 from app.ingest.reader_processes import ReaderProcesses
 from app.ingest.verdict import IngestResult
 from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.column_copies import ColumnCopies
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.storage import DiskSpace
 from app.store.blobs.store import Blob, BlobStore, BlobWriter
@@ -101,8 +102,9 @@ class Ingestion:
             with storage_faults("the columns of this dataset"):
                 folder = held.enter_context(tempfile.TemporaryDirectory(dir=self._scratch))
             path = self._blobs.local_path(blob.digest)
-            result = self._ingest(path, terms, Path(folder))
-            columns = tuple(self._adopt(column, blob, path, stored) for column in result.columns)
+            copies = held.enter_context(ColumnCopies(self._blobs, path, stored))
+            result = self._ingest(path, terms, Path(folder), copies.begin)
+            columns = tuple(self._store(column, blob, path, copies, stored) for column in result.columns)
         return DatasetRecord(
             id=new_id("ds"),
             name=terms.name or result.name or "dataset",
@@ -134,11 +136,11 @@ class Ingestion:
         )
         return record, {column.name: [str(column.path)] for column in result.columns}
 
-    def _ingest(self, path: Path, terms: UploadOptions, folder: Path) -> IngestResult:
+    def _ingest(self, path: Path, terms: UploadOptions, folder: Path, on_range: OnRange | None = None) -> IngestResult:
         take = run_reader if self._readers is None else self._readers.take
         try:
             with self._children:
-                return ingest(path, terms.format, folder, terms.options, self._limits, take)
+                return ingest(path, terms.format, folder, terms.options, self._limits, take, on_range)
         finally:
             self._prepare_reader()
 
@@ -200,9 +202,17 @@ class Ingestion:
         with self._children:
             export_columns(columns, rows, format, path, self._limits)
 
-    def _adopt(self, column: IngestedColumn, upload: Blob, path: Path, stored: set[str]) -> Column:
-        # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
-        blob = upload if column.path == path.absolute() else self._blobs.adopt(column.path)
+    def _store(
+        self, column: IngestedColumn, upload: Blob, path: Path, copies: ColumnCopies, stored: set[str]
+    ) -> Column:
+        """Return a column whose values are a blob."""
+        if column.offset is not None:
+            blob = copies.blob(column.offset)
+        elif column.path == path.absolute():
+            # What NumPy saves is its own column: it need not be digested, nor wait for the disk, a second time.
+            blob = upload
+        else:
+            blob = self._blobs.adopt(column.path)
         stored.add(blob.digest)
         return _column(column, blob.digest)
 

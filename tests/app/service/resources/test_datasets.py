@@ -1,3 +1,4 @@
+import hashlib
 import io
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,52 @@ def test_an_upload_that_is_its_own_column_is_stored_and_digested_once(
     assert [column.blob for column in dataset.columns] == [dataset.digest] == [*blobs.digests()]
     assert not [*scratch.iterdir()]
     assert datasets.rows(dataset.id, 2, 1)[1]["x"].tolist() == [[4.0, 5.0]]
+
+
+def test_columns_are_copied_out_of_an_upload_as_they_would_be_written(
+    datasets: Datasets, blobs: LocalBlobStore, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = {"x": np.arange(3 << 17, dtype=np.float32).reshape(-1, 3), "y": np.arange(1 << 17) % 2 == 0}
+    file, expected = io.BytesIO(), set()
+    np.savez(file, **arrays)
+    for array in arrays.values():
+        column = io.BytesIO()
+        np.save(column, array)
+        expected.add(hashlib.sha256(column.getvalue()).hexdigest())
+    monkeypatch.setattr(blobs, "adopt", lambda _path: pytest.fail("written before"))
+    dataset = upload(datasets, file.getvalue(), UploadOptions("npz"))
+    assert {column.blob for column in dataset.columns} == expected
+    assert {*blobs.digests()} == dataset_blobs(dataset)
+    assert not [*scratch.iterdir()]
+    assert datasets.rows(dataset.id, 4, 1)[1]["x"].tolist() == [[12.0, 13.0, 14.0]]
+
+
+@pytest.mark.parametrize("members", [{"x": np.zeros(9), "y": np.zeros(8)}, {"x": np.zeros(9), "y": np.array([{}])}])
+def test_copies_of_an_upload_that_is_refused_are_deleted(
+    datasets: Datasets, blobs: LocalBlobStore, members: dict[str, np.ndarray]
+) -> None:
+    file = io.BytesIO()
+    np.savez(file, allow_pickle=True, **members)
+    with pytest.raises(Invalid):
+        upload(datasets, file.getvalue(), UploadOptions("npz"))
+    assert not [*blobs.digests()]
+
+
+def test_a_refusal_comes_before_a_copy_that_there_is_no_space_for(
+    datasets: Datasets, blobs: LocalBlobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = io.BytesIO(), io.BytesIO()
+    np.savez(good, x=np.zeros(9))
+    np.savez(bad, x=np.zeros(9), y=np.zeros(8))
+    with datasets.open_upload() as first, datasets.open_upload() as second:
+        first.write(good.getvalue())
+        second.write(bad.getvalue())
+        monkeypatch.setattr(blobs, "writer", lambda: (_ for _ in ()).throw(StorageFull("no space")))
+        with pytest.raises(StorageFull):
+            datasets.create(first, UploadOptions("npz"), nothing)
+        with pytest.raises(Invalid):
+            datasets.create(second, UploadOptions("npz"), nothing)
+    assert not [*blobs.digests()]
 
 
 def test_a_dataset_takes_only_its_own_blobs_with_it(datasets: Datasets, blobs: LocalBlobStore) -> None:
