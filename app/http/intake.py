@@ -112,8 +112,10 @@ class Parser(h11.Connection):
             return False
         if self.trailing_data[0]:
             return False
-        reader: Any = self._reader
-        reader._remaining -= size  # noqa: SLF001 (only the reader of h11 knows where the body ends)
+        reader: Any = self._reader  # it alone knows where the body ends
+        if not hasattr(reader, "_remaining"):
+            return False  # another version of h11
+        reader._remaining -= size  # noqa: SLF001
         self.body_left -= size
         return True
 
