@@ -44,6 +44,7 @@ LIBRARY: Mapping[str, Callable[..., float]] = {
     "power": lambda x, y: math.pow(x, y),
     "sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)),
     "logsigmoid": lambda x: min(x, 0.0) - math.log1p(math.exp(-abs(x))),
+    "logit": lambda x: math.log(x / (1.0 - x)),
     "softplus": lambda x: math.log1p(math.exp(x)),
     "silu": lambda x: x / (1.0 + math.exp(-x)),
     "gelu": lambda x: 0.5 * x * math.erfc(-x * ROOT_HALF),

@@ -90,6 +90,7 @@ FUNCTIONS: Mapping[str, Elementary] = {
     "power": Elementary(lambda x, y: x**y, 0.01, 30, 1.5, 1, operands=2),
     "sigmoid": Elementary(_logistic, -700, 40, 2.5, 3),
     "logsigmoid": Elementary(lambda x: np.minimum(x, 0) - np.log1p(np.exp(-abs(x))), -700, 40, 3, 3),
+    "logit": Elementary(lambda x: np.log(x / (1 - x)), 1e-3, 0.999, 4, 4),
     "softplus": Elementary(lambda x: np.maximum(x, 0) + np.log1p(np.exp(-abs(x))), -700, 19, 3, 4),
     "silu": Elementary(lambda x: x * _logistic(x), -700, 40, 3, 4),
     "gelu": Elementary(lambda x: x * exact_erfc(-x * np.sqrt(np.longdouble(0.5))) / 2, -36, 40, 6, 64, low32=-3),

@@ -43,7 +43,7 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
         return []
     if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in KINDS:
         return None
-    x, out = _as_bits(x), _as_bits(out)
+    x, out = _in_rows(np.broadcast_to(_as_bits(x), out.shape), _as_bits(out))
     if code is COPY and (calls := transposing(x, out)):
         return calls
     words = operands(Work([x], [out], {}))
@@ -53,7 +53,6 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
     extent, axis = min((extent, axis) for axis, extent in enumerate(out.shape) if extent > 1)
     if extent > UNROLLED:
         return None
-    x = np.broadcast_to(x, out.shape)
     parts = [(_window(x, axis, slice(i, i + 1)), _window(out, axis, slice(i, i + 1))) for i in range(extent)]
     return joined_calls(*(_moved(code, *part) for part in parts))
 
@@ -61,6 +60,12 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
 def _as_bits(x: Array) -> Array:
     """View numbers as those of their size that kernels copy."""
     return x if x.dtype in FLOATS else x.view(SAME_SIZE[x.itemsize])
+
+
+def _in_rows(x: Array, out: Array) -> tuple[Array, Array]:
+    """Return both arrays with their axes in the order in which the second is written from address to address."""
+    axes = sorted(range(out.ndim), key=lambda axis: -abs(out.strides[axis]))
+    return x.transpose(axes), out.transpose(axes)
 
 
 def joined_calls(*parts: list[Call] | None) -> list[Call] | None:

@@ -42,6 +42,10 @@ def unary(a: Any) -> None:
                     else:
                         for e in range(xs.size):
                             ys[e] = apply(xs[e])
+                elif a[OUT + 4] == itemsize and a[FIRST + 4] == -itemsize:
+                    xs, ys = view(x - (n - 1) * itemsize, n, real), view(out, n, real)
+                    for e in range(xs.size):
+                        ys[e] = apply(xs[xs.size - 1 - e])
                 else:
                     for e in range(n):
                         view(out + e * a[OUT + 4], 1, real)[0] = apply(view(x + e * a[FIRST + 4], 1, real)[0])

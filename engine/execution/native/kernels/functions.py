@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,13 @@ def _sign(x: Any) -> Any:
 
 def _logsigmoid(x: Any) -> Any:
     return (real(0) if x >= real(0) else x) - log1p_of_share(exp(-abs(x)))
+
+
+def _logit(x: Any) -> Any:
+    # Near 1/2 the quotient is near 1, and only its distance from 1 is exact.
+    complement = real(1) - x
+    near = abs(x - real(0.5)) < real(0.2)
+    return log1p((x + x - real(1)) / complement) if near else log(x / complement)
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
@@ -74,6 +82,7 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
     "floor": lambda x: np.floor(x),
     "log": lambda x: log(x),
     "log1p": lambda x: log1p(x),
+    "logit": _logit,
     "logsigmoid": _logsigmoid,
     "sign": _sign,
     "step": lambda x: real(1) if x > real(0) else real(0),
@@ -144,6 +153,14 @@ for _op in UNARY:
     lowers(_op)(elementwise(UNARY_KERNELS, _op))
 for _op in BINARY:
     lowers(_op)(elementwise(BINARY_KERNELS, _op))
+
+
+@lowers("logit")
+def _(work: Work) -> list[Call] | None:
+    (out,), eps = work.outputs, work.attrs.get("eps")
+    calls = elementwise(UNARY_KERNELS, "logit")(work if eps is None else replace(work, inputs=[out]))
+    limited = [] if eps is None else with_numbers(work, CLAMP, eps, 1 - eps)
+    return None if calls is None or limited is None else [*limited, *calls]
 
 
 def _division(op: str) -> Lowering:
