@@ -317,7 +317,8 @@ class Op(Generic[R]):
             if self.promotion != "none":
                 inputs = self._promote(inputs)
             specs = self.shape_rule(*inputs, **attrs)
-            return self._apply(inputs, attrs, specs if self.multi_output else (specs,))  # type: ignore[arg-type, no-any-return]
+            apply = self._trace if MODES.tracing else self._apply
+            return apply(inputs, attrs, specs if self.multi_output else (specs,))  # type: ignore[arg-type, no-any-return]
         except EngineError as error:
             name_op(error, self.name)
             raise
@@ -400,8 +401,29 @@ class Op(Generic[R]):
                 dtype = to_float(dtype)
         return inputs[: self.promote_from] + tuple([_as_dtype(v, dtype) for v in rest])
 
+    def _trace(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
+        """Join the graph without running the kernel."""
+        if MODES.budget is not None:
+            MODES.budget.charge_operation()
+        tracked = False
+        for value in inputs:
+            if value.tracked:
+                tracked = self.differentiable and MODES.recording
+                break
+        node = Node(self, inputs, attrs, specs, None, tracked)
+        node.tape = MODES.tape
+        if not self.multi_output:
+            shape, dtype = specs[0]
+            return Value(shape, dtype, None, node, 0, tracked and dtype.kind in FLOAT_KINDS)
+        return tuple(
+            [
+                Value(spec.shape, spec.dtype, None, node, index, tracked and is_float(spec.dtype))
+                for index, spec in enumerate(specs)
+            ]
+        )
+
     def _apply(self, inputs: tuple[Value, ...], attrs: dict[str, Any], specs: tuple[Spec, ...]) -> Any:
-        eager, tracked, noted, narrow, arrays = not MODES.tracing, False, MODES.anomaly, False, []
+        eager, tracked, noted, narrow, arrays = True, False, MODES.anomaly, False, []
         for value in inputs:
             data = value.data
             if data is None:

@@ -43,8 +43,8 @@ def broadcast_findings(definition: Definition, probed: InferredShapes) -> list[F
 
 def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
     op = lookup(node.op)
-    shapes = [probed.shape(operand) if isinstance(operand, str) else None for operand in node.inputs]
-    if op.loss is not None and shapes and shapes[0] is not None:
+    if op.loss is not None and node.inputs and isinstance(node.inputs[0], str):
+        shapes = [probed.shape(operand) if isinstance(operand, str) else None for operand in node.inputs]
         for operand, shape in zip(op.loss.operands, shapes[1:], strict=False):
             if operand.name in op.loss.paired and shape is not None and shape != shapes[0]:
                 yield (
@@ -52,11 +52,12 @@ def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
                     "is compared with others"
                 )
     elif op.shape_rule in (broadcast, broadcast_bool):
-        given = [shape for shape in shapes if shape is not None]
-        result = probed.shape(node.name)
+        operands = [operand for operand in node.inputs if isinstance(operand, str)]
+        if len({probed.graph.value(operand).ndim for operand in operands}) < 2:
+            return
+        given, result = [probed.shape(operand) for operand in operands], probed.shape(node.name)
         names = {extent for extent in result if isinstance(extent, str)}
-        outer = any(result.count(name) > max(shape.count(name) for shape in given) for name in names)
-        if len(given) > 1 and outer and len({len(shape) for shape in given}) > 1:
+        if any(result.count(name) > max(shape.count(name) for shape in given) for name in names):
             shown = " and ".join(str(shape) for shape in given)
             yield f"{op.name} of {shown} is broadcast to {result}, which pairs each row with every other"
 
@@ -80,18 +81,10 @@ def graph_report(definition: Definition) -> dict[str, Any]:
 
 
 def _report(definition: Definition, probed: InferredShapes) -> dict[str, Any]:
-    references = {
-        name: [name] if len(outputs) == 1 else [f"{name}:{index}" for index in range(len(outputs))]
-        for name, outputs in probed.graph.values.items()
-    }
     return {
         "parameter_count": sum(math.prod(spec.shape) for spec in definition.parameters.values()),
         "node_counts": dict(Counter(node.op for node in definition.nodes)),
-        "shapes": {
-            reference: {"shape": probed.shape(reference), "dtype": probed.graph.value(reference).dtype.name}
-            for group in references.values()
-            for reference in group
-        },
+        "shapes": _shapes(probed),
         "implicit_loss": definition.implicit_loss,
         "memory": _memory(probed),
         "findings": [
@@ -99,6 +92,21 @@ def _report(definition: Definition, probed: InferredShapes) -> dict[str, Any]:
             for finding in graph_findings(definition, probed)
         ],
     }
+
+
+def _shapes(probed: InferredShapes) -> dict[str, dict[str, Any]]:
+    """Return the shape and dtype of every result by its reference; equal ones are one object."""
+    described: dict[Any, dict[str, Any]] = {}
+    found = {}
+    for name, outputs in probed.graph.values.items():
+        for index, value in enumerate(outputs):
+            reference = name if len(outputs) == 1 else f"{name}:{index}"
+            shape = probed.shape(reference)
+            key = (*shape, value.dtype)
+            if key not in described:
+                described[key] = {"shape": shape, "dtype": value.dtype.name}
+            found[reference] = described[key]
+    return found
 
 
 def graph_findings(definition: Definition, probed: InferredShapes) -> list[Finding]:
@@ -110,11 +118,12 @@ def graph_findings(definition: Definition, probed: InferredShapes) -> list[Findi
         operand.partition(":")[0] for node in definition.nodes for operand in node.inputs if isinstance(operand, str)
     }
     wanted = {reference.partition(":")[0] for reference in (*definition.outputs, *definition.losses)}
+    needed = used | wanted
     findings = [
         Finding(f"/{table}/{name}", f"unused_{table[:-1]}", f"nothing uses {name!r}", "info")
         for table in ("inputs", "parameters", "buffers", "constants")
         for name in getattr(definition, table)
-        if name not in used | wanted
+        if name not in needed
     ]
     findings += [
         Finding("/nodes", "unused_node", f"nothing uses {name!r}, and it is no output", "info")
@@ -122,7 +131,7 @@ def graph_findings(definition: Definition, probed: InferredShapes) -> list[Findi
         if name not in wanted
     ]
     findings += broadcast_findings(definition, probed)
-    findings += fan_findings(definition, probed.graph)
+    findings += fan_findings(definition, probed.fans)
     if not definition.losses:
         detail = "without a loss the graph can be computed but not fitted"
         findings.append(Finding("/losses", "no_loss", detail, "info"))

@@ -241,7 +241,7 @@ def _complete(
         losses = tuple(r for r in outputs if check_loss(graph.value(r)) is None)
         implicit = len(losses) == 1
         losses = losses if implicit else ()
-    parameters = with_fans(draft.parameters, graph, without_init) if without_init else draft.parameters
+    parameters = with_fans(draft.parameters, inferred.fans, without_init) if without_init else draft.parameters
     graph.definition = replace(
         draft, parameters=parameters, outputs=tuple(outputs), losses=tuple(losses), implicit_loss=implicit
     )

@@ -7,7 +7,7 @@ is the shape with which the parameter enters the product, after transposes, resh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from engine.autograd.backward import reachable
@@ -43,7 +43,9 @@ def _follows(node: Node, place: int, operand: Value) -> bool:
     return node.op.algebra.affine and math.prod(node.output(0).shape) == operand.size
 
 
-def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, without_init: frozenset[str]) -> dict[str, StateSpec]:
+def with_fans(
+    parameters: Mapping[str, StateSpec], uses: Mapping[str, Sequence[Fans]], without_init: frozenset[str]
+) -> dict[str, StateSpec]:
     """Return parameters whose default initialiser has the fan-in that the graph gives them.
 
     Those whose shape [out, in, window...] gives the same fans are unchanged. Of several products the one with the
@@ -51,10 +53,10 @@ def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, without_init: f
 
     Args:
         parameters: by name.
-        graph: that uses them.
+        uses: their `parameter_fans`.
         without_init: the names of those without an initialiser.
     """
-    found, uses = dict(parameters), parameter_fans(graph)
+    found = dict(parameters)
     for name in without_init:
         spec = parameters[name]
         if len(spec.shape) < 2 or not uses[name]:
@@ -65,9 +67,12 @@ def with_fans(parameters: Mapping[str, StateSpec], graph: Trace, without_init: f
     return found
 
 
-def fan_findings(definition: Definition, graph: Trace) -> list[Finding]:
-    """Return what the reader of a report should know of initialisers that go by the fan-in or fan-out."""
-    findings, uses = [], parameter_fans(graph)
+def fan_findings(definition: Definition, uses: Mapping[str, Sequence[Fans]]) -> list[Finding]:
+    """Return what the reader of a report should know of initialisers that go by the fan-in or fan-out.
+
+    `uses` are the `parameter_fans` of the definition.
+    """
+    findings = []
     used = {operand for node in definition.nodes for operand in node.inputs if isinstance(operand, str)}
     for name, spec in definition.parameters.items():
         if (
@@ -80,7 +85,7 @@ def fan_findings(definition: Definition, graph: Trace) -> list[Finding]:
     return findings
 
 
-def _doubt(name: str, spec: StateSpec, uses: list[Fans]) -> str | None:
+def _doubt(name: str, spec: StateSpec, uses: Sequence[Fans]) -> str | None:
     """Return why the fan-in of a parameter may differ from that of its initialiser; None if it is clear."""
     given = "fan_in" in spec.init
     taken = spec.init["fan_in"] if given else fans(spec.shape)[0]

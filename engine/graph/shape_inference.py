@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from engine.core.errors import DocumentError, Finding
 from engine.core.options import Reader
+from engine.core.value import Shape
 from engine.graph.definition import Definition
+from engine.graph.fans import Fans, parameter_fans
 from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.trace import Trace, apply_node, build
 
@@ -24,12 +27,22 @@ class InferredShapes:
 
     graph: Trace
     second: Trace | None
+    _written: dict[tuple[Shape, Shape], tuple[int | str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def shape(self, reference: str) -> list[int | str]:
         """Return the shape of a value, with names (or multiples and products of names) where it depends on them."""
         first = self.graph.value(reference).shape
         other = self.second.value(reference).shape if self.second else first
-        return self.symbolic(first, other) if len(first) == len(other) else list(first)
+        written = self._written.get((first, other))
+        if written is None:  # many values have equal shapes
+            written = tuple(self.symbolic(first, other) if len(first) == len(other) else first)
+            self._written[first, other] = written
+        return list(written)
+
+    @cached_property
+    def fans(self) -> dict[str, list[Fans]]:
+        """For each parameter (fan-in, fan-out) of every product that it enters, in order, each once."""
+        return parameter_fans(self.graph)
 
     def symbolic(self, first: Any, other: Any) -> Any:
         """Write a number (or nested tuples) that was `first` at one trial and `other` at the next with names."""

@@ -49,6 +49,7 @@ class Trace:
         rules: the nodes in the order of their backward rules, each with the number at which its rule begins; None with
             the number at which a backward pass ends.
         budget: what the trace may still use.
+        accepted_shapes: shapes of results that are within the limits.
     """
 
     definition: Definition
@@ -70,6 +71,7 @@ class Trace:
     end: int = 0
     rules: list[tuple[int, Node | None]] = field(default_factory=list)
     budget: TraceBudget = field(init=False, repr=False)
+    accepted_shapes: set[Shape] = field(init=False, default_factory=set, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,12 +80,14 @@ class Trace:
 
     def value(self, reference: str) -> Value:
         """Return the Value a reference (`name` or `name:k`) stands for."""
+        outputs = self.values.get(reference)
+        if outputs:
+            return outputs[0]
         name, _, index = reference.partition(":")
         for table in (self.inputs, self.parameters, self.buffers, self.constants):
             if name in table:
                 return table[name]
-        outputs = self.values[name]
-        return outputs[int(index or 0)]
+        return self.values[name][int(index or 0)]
 
     @property
     def outputs(self) -> dict[str, Value]:
@@ -218,10 +222,10 @@ def build(
         graph.buffers[name] = (buffers or {}).get(name, Value(state.shape, state.dtype, None, name=name))
     for name, array in definition.constants.items():
         graph.constants[name] = Value(array.shape, array.dtype, array, name=name)
-    with graph.trace():
+    with graph.trace(), charging(graph.budget):
         for node in definition.nodes:
             graph.starts.append(next(Node.numbers))
-            graph.values[node.name] = apply_node(graph, node, limits)
+            graph.values[node.name] = _apply_node(graph, node, limits)
     graph.end = next(Node.numbers)
     if recompute is not None:
         starts = [*graph.starts, graph.end]
@@ -232,35 +236,50 @@ def build(
 
 def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tuple[Value, ...]:
     """Apply one node to the values already in `graph` and return its outputs; called while tracing."""
+    with charging(graph.budget):
+        return _apply_node(graph, node, limits)
+
+
+def _apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits) -> tuple[Value, ...]:
+    """Apply one node; called while its operations are charged to the budget of the graph."""
     try:
         op = lookup(node.op)
     except EngineError as error:
         raise _fault(node, "/op", error) from error
-    operands = [_operand(graph, node, index) for index in range(len(node.inputs))]
-    attrs = dict(node.attrs)
+    known, attrs = graph.values, node.attrs
+    operands = [
+        outputs[0] if (outputs := known.get(reference)) else _operand(graph, node, index)  # type: ignore[arg-type]
+        for index, reference in enumerate(node.inputs)
+    ]
     if "training" in op.attributes and attrs.get("training") is None:
-        attrs["training"] = graph.training
+        attrs = {**attrs, "training": graph.training}
     graph.budget.begin_node()
     try:
-        with charging(graph.budget):
-            made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
+        made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
     except EngineError as error:
         raise _fault(node, "", error) from error
     except REFUSALS as error:
         raise _fault(
             node, "", EngineError(f"{op.name} does not accept these inputs ({type(error).__name__})")
         ) from error
-    outputs = made if isinstance(made, tuple) else (made,)
-    for output in outputs:
-        limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
-    if graph.training:
-        for input_index, output_index in op.memory.state_updates.items():
-            reference = node.inputs[input_index] if input_index < len(node.inputs) else None
-            if isinstance(reference, str) and reference in graph.buffers:
-                graph.buffer_updates[reference] = outputs[output_index]
-            elif isinstance(reference, str) and reference in graph.parameters:
-                graph.parameter_updates[reference] = outputs[output_index]
-    return outputs
+    made = made if isinstance(made, tuple) else (made,)
+    for output in made:
+        if output.shape not in graph.accepted_shapes:
+            limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
+            graph.accepted_shapes.add(output.shape)
+    if graph.training and op.memory.state_updates:
+        _note_updates(graph, node, op.memory.state_updates, made)
+    return made
+
+
+def _note_updates(graph: Trace, node: NodeSpec, updates: Mapping[int, int], outputs: Sequence[Value]) -> None:
+    """Note which outputs of a node are new values of buffers and parameters: by the places of inputs, `updates`."""
+    for input_index, output_index in updates.items():
+        reference = node.inputs[input_index] if input_index < len(node.inputs) else None
+        if isinstance(reference, str) and reference in graph.buffers:
+            graph.buffer_updates[reference] = outputs[output_index]
+        elif isinstance(reference, str) and reference in graph.parameters:
+            graph.parameter_updates[reference] = outputs[output_index]
 
 
 def _operand(graph: Trace, node: NodeSpec, index: int) -> Value | float:
