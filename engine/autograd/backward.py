@@ -123,14 +123,18 @@ def reachable(outputs: Sequence[Value], *, after: int = -1) -> list[Node]:
     waiting = [output.node for output in outputs if output.node is not None]
     while waiting:
         node = waiting.pop()
-        if node.seq > after and node not in found:
-            found.add(node)
-            for value in node.inputs:
-                if value.counter is not None and value.counter.past:
-                    node.inputs = tuple(_input_at_call(node, index) for index in range(len(node.inputs)))
-                    break
-            tape = node.tape
-            waiting.extend([value.node for value in node.inputs if value.node is not None and value.node.tape == tape])
+        if node.seq <= after or node in found:
+            continue
+        found.add(node)
+        for value in node.inputs:
+            if value.counter is not None and value.counter.past:
+                node.inputs = tuple(_input_at_call(node, index) for index in range(len(node.inputs)))
+                break
+        tape = node.tape
+        for value in node.inputs:
+            origin = value.node
+            if origin is not None and origin.tape == tape:
+                waiting.append(origin)
     return sorted(found, key=_number)
 
 

@@ -191,11 +191,12 @@ def broadcast_to(x: Array, *, shape: Ints) -> Array:
     if not x.size or not x.flags.c_contiguous or x.dtype is BFLOAT16:
         return np.broadcast_to(x, shape)
     strides = [0] * extra
-    # A comprehension is a call, which takes longer.
-    for extent, stride in zip(x.shape, x.strides, strict=True):
-        strides.append(0 if extent == 1 else stride)
+    if x.shape:
+        # A comprehension is a call, which takes longer.
+        for extent, stride in zip(x.shape, x.strides, strict=True):
+            strides.append(0 if extent == 1 else stride)
     stretched: Array = np.ndarray(shape, x.dtype, x, 0, strides)
-    stretched.flags.writeable = False  # it is what np.broadcast_to gives, in a tenth of the time
+    stretched.setflags(write=False)  # not to be written to: it is what np.broadcast_to gives, in a tenth of the time
     return stretched
 
 
