@@ -30,6 +30,17 @@ class GraphRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphEntry:
+    """A graph as lists show it: without its definition, which may have thousands of nodes."""
+
+    id: str
+    name: str
+    digest: str
+    parameter_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column: `rows` values of `dtype`, each of `shape`. `name` is the identifier of the `label` in the file.
 

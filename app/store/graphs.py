@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import bindparam, exists, false, select
+from sqlalchemy import BigInteger, bindparam, cast, exists, false, select
 
 from app.domain.fit import TERMINAL
-from app.domain.records import GraphRecord
+from app.domain.records import GraphEntry, GraphRecord
 from app.domain.session import OPEN
+from app.store.expressions import json_text
 from app.store.lists import ALL, GRAPHS, Filters
 from app.store.pages import Page, PageRequest, owned
 from app.store.repository import ReferencedResources, by_id
@@ -19,6 +20,14 @@ _WITH_DIGEST = (
     select(graphs)
     .where(graphs.c.digest == bindparam("content"), owned(graphs))
     .order_by(graphs.c.id != bindparam("first"), graphs.c.id)
+)
+
+_ENTRIES = select(
+    graphs.c.id,
+    graphs.c.name,
+    graphs.c.digest,
+    cast(json_text(graphs.c.report, "parameter_count"), BigInteger).label("parameter_count"),
+    graphs.c.created_at,
 )
 
 
@@ -56,6 +65,6 @@ class Graphs(ReferencedResources[GraphRecord]):
         text = json.dumps(definition)
         return next((graph for graph in self.with_digest(digest, "") if json.dumps(graph.definition) == text), None)
 
-    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphRecord]:
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphEntry]:
         """Return a page of the graphs that meet `filters`."""
-        return GRAPHS.fetch(self._connection, select(graphs), self._tenant, page, filters, row_reader(GraphRecord))
+        return GRAPHS.fetch(self._connection, _ENTRIES, self._tenant, page, filters, row_reader(GraphEntry))

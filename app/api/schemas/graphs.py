@@ -106,11 +106,6 @@ class GraphSummary(ResourceShape):
     parameter_count: int
     created_at: Moment
 
-    @classmethod
-    def show(cls, graph: GraphRecord) -> Self:
-        """Build from a record."""
-        return cls.from_record(graph, parameter_count=graph.report["parameter_count"])
-
 
 class GraphList(FilteredPage[GraphSummary]):
     """A page of graphs."""

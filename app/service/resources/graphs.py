@@ -8,7 +8,7 @@ import engine
 from app.domain.clock import Clock
 from app.domain.errors import Conflict, NotFound
 from app.domain.frames import to_json
-from app.domain.records import GraphRecord
+from app.domain.records import GraphEntry, GraphRecord
 from app.service.resources.engine_documents import GRAPH_LIMITS, engine_faults, read_definition, read_new_graph
 from app.service.resources.idempotency import SaveResponse
 from app.service.resources.workers import ComputeRequest
@@ -86,7 +86,7 @@ class Graphs:
         with self._store.read() as work:
             return work.graphs.get(graph_id)
 
-    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphRecord]:
+    def list(self, page: PageRequest, filters: Filters = ALL) -> Page[GraphEntry]:
         """Return a page of graphs."""
         with self._store.read() as work:
             return work.graphs.list(page, filters)

@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.errors import NotFound
 from app.domain.fit import TERMINAL, FitRecord, FitState
-from app.domain.records import CheckpointRecord, GraphRecord
+from app.domain.records import CheckpointRecord, GraphEntry, GraphRecord
 from app.store.pages import PageRequest
 from app.store.unit_of_work import Store
 
@@ -13,7 +13,14 @@ def test_a_graph_reads_back_as_it_was(store: Store, a_graph: Callable[..., Graph
     with store.begin() as uow:
         uow.graphs.add(a_graph())
         assert uow.graphs.get("graph_1") == a_graph()
-        assert uow.graphs.list(PageRequest()).items == (a_graph(),)
+
+
+def test_lists_show_graphs_without_their_definitions(store: Store, a_graph: Callable[..., GraphRecord]) -> None:
+    graph = a_graph(report={"parameter_count": 2**40, "shapes": {}})
+    with store.begin() as uow:
+        uow.graphs.add(graph)
+        (entry,) = uow.graphs.list(PageRequest()).items
+    assert entry == GraphEntry(graph.id, graph.name, graph.digest, 2**40, graph.created_at)
 
 
 @pytest.mark.parametrize("state", FitState)
