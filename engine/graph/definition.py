@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -110,14 +110,39 @@ class Definition:
     def digest(self) -> str:
         """SHA-256 of the canonical form without its name: equal for graphs that compute the same in the same way."""
         document = {key: value for key, value in self.to_json().items() if key not in ("name", "implicit_loss")}
-        text = json.dumps(document, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        digest = hashlib.sha256()
+        for text in _json_pieces(document):
+            digest.update(text.encode())
+        return digest.hexdigest()
 
     @property
     def dimension_names(self) -> tuple[str, ...]:
         """The names used as extents, in order of appearance."""
         names = (extent for spec in self.inputs.values() for extent in spec.shape if isinstance(extent, str))
         return tuple(dict.fromkeys(names))
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_ITEMS = 256
+"""Items of a list that are encoded at a time: an encoder of the standard library halts all other threads."""
+
+
+def _json_pieces(document: Mapping[str, Any]) -> Iterator[str]:
+    """Encode an object as JSON with sorted keys, piece by piece."""
+    before = "{"
+    for key in sorted(document):
+        yield f"{before}{_CANONICAL.encode(key)}:"
+        value = document[key]
+        yield from _list_pieces(value) if isinstance(value, list) else (_CANONICAL.encode(value),)
+        before = ","
+    yield "}"
+
+
+def _list_pieces(items: Sequence[Any]) -> Iterator[str]:
+    yield "["
+    for start in range(0, len(items), _ITEMS):
+        yield ("," if start else "") + _CANONICAL.encode(items[start : start + _ITEMS])[1:-1]
+    yield "]"
 
 
 def tensor_to_json(array: Array) -> dict[str, Any]:
