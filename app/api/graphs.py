@@ -21,6 +21,7 @@ from app.api.schemas.graphs import (
 from app.api.schemas.values import DescribedBy
 from app.domain.documents import DOT
 from app.http.responses import JsonResponse
+from app.system.garbage import OLD_GENERATIONS
 
 routes = router("graphs")
 
@@ -51,7 +52,8 @@ def create_graph(definition: Definition, graphs: GraphsDep, idempotent: Idempote
     Validates and stores a graph, given as nodes, as layers or as a program in the expression language. The response
     holds the nodes.
     """
-    return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.show)
+    with OLD_GENERATIONS.deferred():
+        return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.show)
 
 
 @routes.post("/v1/graphs:validate", response_model=GraphReport)
@@ -60,7 +62,8 @@ def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
 
     Returns the same report as creating a graph, and stores nothing.
     """
-    return JsonResponse(GraphReport.show(graphs.validate(definition)))
+    with OLD_GENERATIONS.deferred():
+        return JsonResponse(GraphReport.show(graphs.validate(definition)))
 
 
 @routes.get("/v1/graphs", response_model=GraphList)
