@@ -34,6 +34,7 @@ from sqlalchemy.types import TypeDecorator
 
 from app.domain.fit import WAITS_FOR_MEMORY, FitState
 from app.domain.session import SessionState
+from app.store.json_text import encode_json
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -55,7 +56,7 @@ class JsonText(TypeDecorator[Any]):
 
     def process_bind_param(self, value: Any, _dialect: Dialect) -> str | None:
         """Encode `value` as JSON; None is NULL."""
-        return None if value is None else json.dumps(value, separators=(",", ":"))
+        return None if value is None else encode_json(value)
 
     def process_result_value(self, value: Any, _dialect: Dialect) -> Any:
         return None if value is None else json.loads(value)
