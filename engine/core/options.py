@@ -183,7 +183,7 @@ class Reader:
 
     def mapping(self, value: Any, pointer: str) -> Mapping[str, Any]:
         """Return `value` if it is an object, else note the fault and return an empty one."""
-        if isinstance(value, Mapping):
+        if value.__class__ is dict or isinstance(value, Mapping):
             return value
         self.fault(pointer, "type_mismatch", f"must be an object, not {type_name(value)}")
         return {}
@@ -218,6 +218,8 @@ class Reader:
 
     def typed(self, value: Any, type_: Any, pointer: str, what: str, default: Any = None) -> Any:
         """Return `value` as `type_` (see engine.core.attributes), or note the fault and return `default`."""
+        if type_ is str and value.__class__ is str:
+            return value
         try:
             return check(what, type_, value)
         except EngineError as error:

@@ -195,18 +195,22 @@ def _read_node(entry: Any, index: int, taken: dict[str, str], reader: Reader, li
     if len(operands) > limits.inputs_per_node:
         reader.fault(f"{pointer}/inputs", "limit_exceeded", f"a node has at most {limits.inputs_per_node} inputs")
         operands = ()
-    for position, operand in enumerate(operands):
-        if not _is_operand(operand):
-            reader.fault(f"{pointer}/inputs/{position}", "type_mismatch", "an input is the name of a value or a number")
-    good = tuple(operand for operand in operands if _is_operand(operand))
+    good = tuple([operand for operand in operands if _is_operand(operand)])
+    if len(good) < len(operands):
+        for position, operand in enumerate(operands):
+            if not _is_operand(operand):
+                where = f"{pointer}/inputs/{position}"
+                reader.fault(where, "type_mismatch", "an input is the name of a value or a number")
     attrs = reader.mapping(entry.get("attrs", {}), f"{pointer}/attrs")
     return NodeSpec(name, op, good, dict(attrs), pointer)
 
 
 def _is_operand(operand: Any) -> bool:
+    if isinstance(operand, str):
+        return True
     if isinstance(operand, int):
         return abs(operand) < 2**63
-    return isinstance(operand, str) or (isinstance(operand, float) and math.isfinite(operand))
+    return isinstance(operand, float) and math.isfinite(operand)
 
 
 def _complete(
@@ -219,7 +223,8 @@ def _complete(
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
     for node in draft.nodes:
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
-        limits.check_attributes(node.pointer, node.attrs)
+        if node.attrs:
+            limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
     inferred = infer_shapes(draft, limits)
     graph = inferred.graph
