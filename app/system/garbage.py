@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-SURVIVED_MAX = 1000
+COLLECTIONS_BETWEEN = 1000
 """Collections of the youngest objects, of 700 each, until what has survived one is visited again."""
 
 
@@ -37,7 +37,7 @@ class OldGenerations:
             self._blocks += 1
             if self._blocks == 1:
                 self._usual = gc.get_threshold()
-                gc.set_threshold(self._usual[0], SURVIVED_MAX, self._usual[2])
+                gc.set_threshold(self._usual[0], COLLECTIONS_BETWEEN, self._usual[2])
 
     def _leave(self) -> None:
         with self._lock:
