@@ -1,4 +1,4 @@
-"""Exponentials of rows that a register holds: they are transposed, so that registers hold numbers of many rows."""
+"""Exponentials of short rows, which are transposed: registers hold numbers of many rows, and none is left over."""
 
 from __future__ import annotations
 
@@ -16,16 +16,26 @@ from engine.execution.native.lowering import Argument, Scratch
 
 TOGETHER = 64
 """Rows at a time."""
+FEW = 4
+"""Registers that hold a row which is no faster by itself, of whole registers."""
+LONGEST = 512
+"""Bytes of the longest of other rows: a block of them stays in the nearest cache."""
+
+
+def transposes(length: int, itemsize: int) -> bool:
+    """Tell whether rows are transposed: those that few registers hold, and those with a rest that fills none."""
+    lanes = vector_bytes() // itemsize
+    return length < FEW * lanes or (length <= LONGEST // itemsize and length % lanes > 0)
 
 
 def scratch_of_rows(rows: int, length: int, itemsize: int) -> tuple[tuple[Argument, ...], int]:
     """Return words for kernels, and the bytes of scratch memory.
 
     The words: scratch memory for transposed rows, for their largest, and for their sums in float64; lanes of a
-    register, 0 where there is one row or rows are longer.
+    register, 0 where there is one row or rows are not transposed.
     """
     lanes, block, tops = vector_bytes() // itemsize, length * TOGETHER * itemsize, TOGETHER * itemsize
-    if rows == 1 or length > lanes:
+    if rows == 1 or not transposes(length, itemsize):
         return (Scratch(), Scratch(), Scratch(), 0), 0
     return (Scratch(), Scratch(block), Scratch(block + tops), lanes), block + tops + TOGETHER * 8
 
@@ -64,3 +74,15 @@ def add_exponentials(
             share = exp(below)
             sums[e] += np.float64(share)
             terms[e] = below if keeps_differences else share
+
+
+@inline
+def write_rows(
+    target: Any, step: Any, block: Any, rows: Any, length: Any, lanes: Any, itemsize: Any, real: Any
+) -> None:
+    """Write the rows of a block back to where they lie `step` bytes apart from `target` on."""
+    apart = TOGETHER * itemsize
+    for r in range(0, rows, lanes):
+        for i in range(0, length, lanes):
+            place, source = target + r * step + i * itemsize, block + i * apart + r * itemsize
+            transpose(place, step, source, apart, min(lanes, length - i), min(lanes, rows - r), real(0))

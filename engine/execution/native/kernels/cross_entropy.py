@@ -9,10 +9,9 @@ import numpy as np
 from engine.core.dtypes import INT64
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import log
-from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import exponentials, largest
-from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows
+from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows, write_rows
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.lowering import Call, Status, Work, alike, lowers
 
@@ -68,7 +67,7 @@ def cross_entropy(a: Any) -> None:
 
 @inline
 def of_few_classes(a: Any, itemsize: Any, real: Any) -> None:
-    """Compute losses and probabilities of rows that a register holds."""
+    """Compute losses and probabilities of short rows."""
     classes, lanes, ignored, apart = a[1], a[12], a[7], TOGETHER * itemsize
     for first in range(0, a[0], TOGETHER):
         rows, source = min(TOGETHER, a[0] - first), a[2] + first * a[3]
@@ -90,9 +89,8 @@ def of_few_classes(a: Any, itemsize: Any, real: Any) -> None:
                 view(a[8], 1, np.int64)[0] = 1
             else:
                 losses[e] -= view(source + e * a[3] + target * itemsize, 1, real)[0] - tops[e]
-        for r in range(0, rows, lanes):
-            place, step = a[6] + (first + r) * classes * itemsize, classes * itemsize
-            transpose(place, step, a[9] + r * itemsize, apart, classes, min(lanes, rows - r), real(0))
+        step = classes * itemsize
+        write_rows(a[6] + first * step, step, a[9], rows, classes, lanes, itemsize, real)
 
 
 @kernel

@@ -15,7 +15,7 @@ from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.inline.rows import PIECE, fill, larger, largest
-from engine.execution.native.inline.short_softmax import TOGETHER
+from engine.execution.native.inline.short_softmax import TOGETHER, transposes
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, kernel, real
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, lowers
@@ -78,10 +78,6 @@ def largest_of_bins(a: Any) -> None:
                     if best == best and (number > best or number != number):
                         best, place = number, r
                 out[e] = place
-
-
-FEW = 16
-"""Rows of this many numbers or fewer are transposed."""
 
 
 @kernel
@@ -229,11 +225,11 @@ def _(work: Work) -> list[Call] | None:
     if found is None:
         return None
     before, extent, behind = found
-    transposes = behind == 1 < before and extent <= FEW
-    columns = TOGETHER if transposes else behind
+    transposed = behind == 1 < before and transposes(extent, x.itemsize)
+    columns = TOGETHER if transposed else behind
     own = -(-columns * x.itemsize // 64) * 64
     sums = -(-columns * 8 // 64) * 64
-    rows = extent * TOGETHER * x.itemsize if transposes else 0
+    rows = extent * TOGETHER * x.itemsize if transposed else 0
     places = (Scratch(), Scratch(own), Scratch(own + sums))
-    lanes = vector_bytes() // x.itemsize if transposes else 0
+    lanes = vector_bytes() // x.itemsize if transposed else 0
     return [Call(log_sum_exp, x.dtype, (*found, x, out, *places, lanes), scratch=own + sums + rows)]

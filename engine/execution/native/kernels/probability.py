@@ -9,7 +9,6 @@ import numpy as np
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import log
-from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.rows import (
     dot,
@@ -18,7 +17,7 @@ from engine.execution.native.inline.rows import (
     largest,
     total,
 )
-from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows
+from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows, write_rows
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.standardize import rows_of
@@ -42,10 +41,10 @@ def softmax(a: Any) -> None:
 
 @inline
 def of_short_rows(a: Any, logarithms: Any, itemsize: Any, real: Any) -> None:
-    """Compute softmax, or its logarithms, of rows that a register holds; registers hold numbers of many rows for it.
+    """Compute softmax, or its logarithms, of short rows; registers hold numbers of many rows for it.
 
     Words from the seventh on: scratch for rows that are transposed, for their largest and for their sums in float64;
-    lanes of a register, 0 where rows are longer.
+    lanes of a register, 0 where rows are not transposed.
     """
     length, lanes, step = a[1], a[9], TOGETHER * itemsize
     for first in range(0, a[0], TOGETHER):
@@ -58,9 +57,7 @@ def of_short_rows(a: Any, logarithms: Any, itemsize: Any, real: Any) -> None:
             terms = view(a[6] + i * step, rows, real)
             for e in range(terms.size):
                 terms[e] = terms[e] - tops[e] if logarithms else terms[e] * tops[e]
-        for r in range(0, rows, lanes):
-            target = a[4] + (first + r) * a[5]
-            transpose(target, a[5], a[6] + r * itemsize, step, length, min(lanes, rows - r), real(0))
+        write_rows(a[4] + first * a[5], a[5], a[6], rows, length, lanes, itemsize, real)
 
 
 @kernel

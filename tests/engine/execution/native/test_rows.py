@@ -58,6 +58,7 @@ def test_standardization_and_its_gradient_are_those_of_numpy(case: str, dtype: s
 
 
 ROWS: dict[str, Array] = {
+    **{f"{length} numbers": 3 * numbers(70, length) for length in (16, 20, 48, 63, 64, 100, 127, 130)},
     "short": numbers(40, 5) * 3,
     "many axes": numbers(2, 3, 4, 21) * 3,
     "every other row": numbers(4, 33) * 3,
@@ -110,7 +111,7 @@ def test_masked_softmax_is_that_of_numpy(case: str, dtype: str, run_both: RunBot
 
 
 @each_row("dtype", DTYPES)
-@each_row("classes", [3, 32, 33, 5003])
+@each_row("classes", [3, 32, 33, 100, 128, 5003])
 def test_cross_entropy_of_few_and_many_classes_is_that_of_numpy(classes: int, dtype: str, run_both: RunBoth) -> None:
     """Losses and probabilities, of a row with NaN, of -inf and of an ignored target too."""
     logits, target = 8 * numbers(5, classes).astype(dtype), np.array([0, 1, -100, 2, classes - 1])
