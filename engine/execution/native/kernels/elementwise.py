@@ -19,6 +19,9 @@ from engine.execution.native.lowering import Argument, Call, Work, is_half, lowe
 AXES = 4
 """Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
 
+HALF = 2
+"""Bytes of a number of half types."""
+
 SHORT = 8
 """Extent of an axis that is too short for vector registers."""
 
@@ -246,12 +249,17 @@ def axis_of_neighbours(words: Sequence[Argument], place: int) -> int | None:
 
 
 def is_across(call: Call) -> bool:
-    """Tell whether a call goes through an operand across the axis along which its numbers are neighbours."""
+    """Tell whether a call goes through an operand across the axis along which its numbers are neighbours.
+
+    Half types do not count: copies of them are of float32.
+    """
     if not call.elementwise:
         return False
-    words, places = call.arguments, range(FIRST, len(call.arguments), AXES + 1)
+    words = call.arguments
     return any(
-        isinstance(words[place], np.ndarray) and axis_of_neighbours(words, place) is not None for place in places
+        isinstance(operand, np.ndarray) and operand.itemsize != HALF and axis_of_neighbours(words, place) is not None
+        for place, operand in enumerate(words)
+        if place >= FIRST and (place - FIRST) % (AXES + 1) == 0
     )
 
 
