@@ -76,6 +76,8 @@ EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "argmedian": ("argmedian", [SPECIAL], {"axis": 1}),
     "argmedian of columns": ("argmedian", [numbers(2, 6, 3)], {"axis": 1}),
     "argmedian without NaN": ("argmedian", [SPECIAL], {"axis": 0, "ignore_nan": True}),
+    "flip of rows": ("flip", [numbers(3, 37)], {"axis": (1,)}),
+    "flip of all axes": ("flip", [numbers(2, 5, 19)], {"axis": (0, 1, 2)}),
     "copy of bools": ("copy", [(numbers(3, 4) > 0).T], {}),
 }
 LOWER = np.tril(RNG.uniform(-1, 1, (2, 1, 5, 5))) + 3 * np.eye(5)
