@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from threading import Thread
 
@@ -50,11 +50,8 @@ def _compiling(waiting: deque[Code], ready: SimpleQueue[Code], processes: int) -
 
 def _delegate(waiting: deque[Code], ready: SimpleQueue[Code]) -> None:
     """Give codes that wait to a process, one after another, until it fails or none waits; each is ready then."""
-    try:
-        process = _start()
-    except OSError:
-        return
-    with process:
+    # A process that cannot be started, or does not read what it was sent last, is one that fails.
+    with suppress(OSError), _start() as process:
         is_there = True
         while is_there and (code := _take(waiting)):
             kernel, dtype = code
