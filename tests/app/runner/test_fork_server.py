@@ -83,7 +83,7 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     lost = runner.start(assign(1, resources={"executor": "numpy"}))
     pid = listener.await_message(lost, Started).pid
     server = int(_status(pid)[1])
-    _await_ready(runner, clock)
+    _await_ready(runner, clock, listener)
     os.kill(server, signal.SIGSTOP)
     while _status(server)[0] != "T":
         os.sched_yield()
@@ -103,7 +103,7 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
         assert exited.reason == "stalled"
         assert exited.detail.endswith("it had not answered for 20 s and was killed")
     listener.await_message(runner.start(assign(3, steps=3)), Finished)
-    _await_ready(runner, clock)
+    _await_ready(runner, clock, listener)
     assert runner.unavailable_reason is None
 
 
@@ -147,16 +147,16 @@ def _memory_can_be_denied() -> bool:
     return subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
 
 
-def _await_ready(runner: LocalRunner, clock: ManualClock) -> None:
+def _await_ready(runner: LocalRunner, clock: ManualClock, listener: Listener) -> None:
     """Wait until the fork server has loaded everything and answers at once.
 
     A worker may say that it has started before the fork server says that it begins to load: only its answer to a ping
     shows that neither is to come.
     """
     clock.advance(5.0)
-    runner.receive(0.0)
+    listener.heard += runner.receive(0.0)
     while runner._server._loading or runner._server._unanswered:
-        runner.receive(1.0)
+        listener.heard += runner.receive(1.0)
 
 
 def test_a_fork_server_whose_runner_is_gone_ends_without_a_word() -> None:
