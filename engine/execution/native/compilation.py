@@ -151,7 +151,7 @@ def compile_kernels(*, common_only: bool, progress: Progress) -> None:
 
 
 def _compile(codes: Sequence[Code], most_processes: int, progress: Progress) -> None:
-    """Compile in this process and up to so many others, on cores that are free."""
+    """Compile in this process and, on free cores, in up to `most_processes` others."""
     progress(0, len(codes))
     for count, _ in enumerate(compile_codes(codes, min(most_processes, usable_cores() - 1)), 1):
         progress(count, len(codes))
