@@ -40,8 +40,9 @@ def compile_codes(codes: Sequence[Code], processes: int) -> Iterator[None]:
 @contextmanager
 def _compiling(waiting: deque[Code], ready: SimpleQueue[Code], processes: int) -> Iterator[None]:
     """Have codes that wait compiled by other processes within the block."""
-    for _ in range(processes if sys.executable else 0):
-        Thread(target=_delegate, args=(waiting, ready), daemon=True, name="compile").start()
+    with suppress(RuntimeError):  # no more threads can be started: those that there are will do
+        for _ in range(processes if sys.executable else 0):
+            Thread(target=_delegate, args=(waiting, ready), daemon=True, name="compile").start()
     try:
         yield
     finally:
@@ -55,8 +56,10 @@ def _delegate(waiting: deque[Code], ready: SimpleQueue[Code]) -> None:
         is_there = True
         while is_there and (code := _take(waiting)):
             kernel, dtype = code
-            is_there = _ask(process, f"{kernel.name}_{dtype.name}")
-            ready.put(code)
+            try:
+                is_there = _ask(process, f"{kernel.name}_{dtype.name}")
+            finally:
+                ready.put(code)
 
 
 def _start() -> subprocess.Popen[str]:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any, cast
 
 import numpy as np
@@ -44,6 +45,15 @@ def test_every_kernel_is_loaded_once_whatever_the_other_processes_do(
     kernels = [StandIn(f"kernel{place}") for place in range(count)]
     assert len(list(compile_codes(codes_of(kernels), 2))) == count
     assert [kernel.addresses for kernel in kernels] == [1] * count
+
+
+def test_every_kernel_is_loaded_where_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", refuse)
+    kernels = [StandIn(f"kernel{place}") for place in range(2 * KERNELS_PER_PROCESS)]
+    assert len(list(compile_codes(codes_of(kernels), 2))) == len(kernels)
 
 
 def test_the_error_of_a_kernel_is_raised_and_no_other_is_compiled() -> None:
