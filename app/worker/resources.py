@@ -18,8 +18,8 @@ MARGIN_BYTES = 256 * MIB
 THREAD_BYTES = 72 * MIB
 """Address space that a thread reserves: its stack, and an arena for what it allocates."""
 
-OTHER_THREADS = 6
-"""Threads of a worker that do not compute; three of them wait for processes that compile kernels."""
+OTHER_THREADS = 3
+"""Threads of a worker that do not compute."""
 
 FILE_BYTES = 1024 * MIB
 """How much larger a file may be than the memory: the server's log, which workers append to, is one."""
