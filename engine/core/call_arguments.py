@@ -15,7 +15,7 @@ from engine.core.errors import AttributeValueError
 from engine.core.value import Value
 
 if TYPE_CHECKING:
-    from engine.core.registry import Op
+    from engine.core.declared_op import DeclaredOp
 
 SYNONYMS = {"dim": ("axis", "axes"), "dims": ("axes", "axis"), "keepdim": ("keepdims",)}
 """PyTorch's names of attributes, and ours for them; a name that an op has itself is no synonym."""
@@ -35,7 +35,7 @@ def rename_attributes(known: Mapping[str, object], given: Mapping[str, Any]) -> 
 
 
 def normalize_call(
-    op: Op[Any], operands: tuple[Any, ...], given: Mapping[str, Any]
+    op: DeclaredOp, operands: tuple[Any, ...], given: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     """Return the inputs of a call by place and its attributes by name.
 
@@ -59,7 +59,7 @@ def normalize_call(
     return (inputs, {**given, **_positional_attrs(op, inputs, rest, given)}) if rest else (inputs, given)
 
 
-def _fits(op: Op[Any], order: Sequence[str], operands: Sequence[Any], given: Mapping[str, Any]) -> bool:
+def _fits(op: DeclaredOp, order: Sequence[str], operands: Sequence[Any], given: Mapping[str, Any]) -> bool:
     """Return whether a call has this order: plain values at the places of attributes, none of them also by name."""
     attributes = [(place, name) for place, name in enumerate(order) if name in op.attributes]
     first = attributes[0][0]
@@ -75,7 +75,7 @@ def _fits(op: Op[Any], order: Sequence[str], operands: Sequence[Any], given: Map
 
 
 def _split(
-    op: Op[Any], order: Sequence[str], operands: tuple[Any, ...], given: Mapping[str, Any]
+    op: DeclaredOp, order: Sequence[str], operands: tuple[Any, ...], given: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
     named = {name: value for name, value in zip(order, operands, strict=False) if name in op.attributes}
     if op.variadic:
@@ -86,7 +86,7 @@ def _split(
 
 
 def _positional_attrs(
-    op: Op[Any], inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]
+    op: DeclaredOp, inputs: Sequence[Any], rest: tuple[Any, ...], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Name the attributes that are given by place; several integers are one list where the first takes lists."""
     names = tuple(op.attributes) if op.call.by_place is None else op.call.by_place
