@@ -12,8 +12,8 @@ from app.domain.fit import FitRecord
 from app.domain.messages import MetricRows
 from app.domain.records import CheckpointRecord
 from app.domain.runtime import Comparison, Replay
-from app.service.attempts.attempts import compare_replay
 from app.service.attempts.progress import AttemptReport
+from app.service.attempts.replay_verdict import compare_replay
 from app.service.fits.bundles import digest_outcome, digest_state
 from app.service.fits.fits import Fits
 from app.service.resources.blobs import Integrity
