@@ -14,22 +14,29 @@ from engine.execution.native.inline.blocks import VECTORS
 from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.packed_tiles import ROWS, pack_rows, packed_tile
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernel import itemsize, kernel, real
+from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
-ROWS_BLOCK, PANELS, DEPTH = 256, 11, 256
+ROWS_BLOCK, PANELS, DEPTH = 256, 11, 128
 """Rows, panels of columns and depth of a block: a panel stays in the first-level cache, blocks in the second-level one.
 
-A panel takes 48 KiB, and what the tiles of 16 rows read of the left operand 16 KiB.
+A panel takes 24 KiB, and what the tiles of 16 rows read of the left operand 8 KiB.
 """
 LEAST = (32, 32, 8)
 """Fewest rows, columns and depth."""
 SMALL = 10**6
 """Products of no more multiplications are left to BLAS, which packs nothing for them: 0.65 to 0.9 of the time."""
-RESULT_BYTES = 2**21
-"""A larger result of several blocks of depth is left to BLAS: it is in no near cache when the next one is added."""
+RESULT_BYTES, DEEPEST = 2**21, 256
+"""A larger result is of one block of depth, or left to BLAS: it is in no near cache when the next one is added."""
 AT_A_TIME = 16
 """Rows that are packed along all panels: the next line of each is fetched ahead, and their pages stay in the TLB."""
+
+
+@inline
+def panel_vectors(columns: Any, lanes: Any) -> Any:
+    """Return how many registers of columns go into the next panel: 4 as two of 2, which take less time than 3 and 1."""
+    left = (columns + lanes - 1) // lanes
+    return 2 if left == 4 else min(left, VECTORS)
 
 
 @kernel
@@ -45,7 +52,6 @@ def blocked_product(a: Any) -> None:
     rows_block, columns_block, depth_block = a[10], a[11], a[12]
     left_block, right_block, register, size = a[13], a[14], a[15], a[16]
     lanes = register // itemsize
-    width = VECTORS * lanes
     for first_column in range(0, columns, columns_block):
         block_columns = min(columns_block, columns - first_column)
         for k in range(0, depth, depth_block):
@@ -53,11 +59,13 @@ def blocked_product(a: Any) -> None:
             for start in range(0, block_depth, AT_A_TIME):
                 taken = min(AT_A_TIME, block_depth - start)
                 source = right + (k + start) * right_step + first_column * size
-                for c in range(0, block_columns, width):
-                    count = min(width, block_columns - c)
-                    vectors = (count + lanes - 1) // lanes
+                c = 0
+                while c < block_columns:
+                    vectors = panel_vectors(block_columns - c, lanes)
+                    count = min(vectors * lanes, block_columns - c)
                     panel = right_block + c * block_depth * itemsize + start * vectors * register
                     pack_rows(vectors, panel, source + c * size, right_step, taken, count, real(0))
+                    c += count
             for first_row in range(0, rows, rows_block):
                 block_rows = min(rows_block, rows - first_row)
                 if a[0]:
@@ -73,16 +81,16 @@ def blocked_product(a: Any) -> None:
                         packed = left_block + r * block_depth * itemsize
                         source = left + (first_row + r) * left_step + k * itemsize
                         transpose(packed, register, source, left_step, min(lanes, block_rows - r), block_depth, real(0))
-                for c in range(0, block_columns, width):
-                    count = min(width, block_columns - c)
+                c = 0
+                while c < block_columns:
+                    vectors = panel_vectors(block_columns - c, lanes)
+                    count = min(vectors * lanes, block_columns - c)
                     panel = right_block + c * block_depth * itemsize
                     for r in range(0, block_rows, ROWS):
                         packed = left_block + (r // lanes) * lanes * block_depth * itemsize + r % lanes * itemsize
                         place = target + (first_row + r) * step + (first_column + c) * itemsize
-                        packed_tile(
-                            (count + lanes - 1) // lanes, packed, panel, block_depth, place, step, block_rows - r,
-                            count, k, real(0),
-                        )  # fmt: skip
+                        packed_tile(vectors, packed, panel, block_depth, place, step, block_rows - r, count, k, real(0))
+                    c += count
 
 
 def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
@@ -97,7 +105,9 @@ def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     lanes = register // size
     depth = _even_block(k, DEPTH * 4 // size)
     if depth < k and m * n * size > RESULT_BYTES:
-        return None
+        if k > DEEPEST * 4 // size:
+            return None
+        depth = k
     rows, columns = block_extents(m, n, lanes)
     left, right = (-(-extent // lanes) * register * depth for extent in (rows, columns))
     steps = (a, lda * size, b, ldb * size, c, ldc * size)

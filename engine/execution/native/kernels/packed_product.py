@@ -16,8 +16,8 @@ from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.matrix_tiles import prefetch_rows, product_tile, transpose
 from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
-from engine.execution.native.kernel import Kernel, inline, itemsize, real
-from engine.execution.native.kernels.blocked_product import SMALL
+from engine.execution.native.kernel import Kernel, itemsize, real
+from engine.execution.native.kernels.blocked_product import SMALL, panel_vectors
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 DEPTH = 256
@@ -75,13 +75,6 @@ def _multiply(
             waiting = 0
 
 
-@inline
-def _panel_vectors(columns: Any, lanes: Any) -> Any:
-    """Return how many registers of columns go into the next panel: 4 as two of 2, which take less time than 3 and 1."""
-    left = (columns + lanes - 1) // lanes
-    return 2 if left == 4 else min(left, 3)
-
-
 def _packed_product(a: Any) -> None:
     """C = A op(B), or its transpose.
 
@@ -98,14 +91,14 @@ def _packed_product(a: Any) -> None:
             stop = start
             for _ in range(a[16]):
                 if stop < columns:
-                    vectors = _panel_vectors(columns - stop, lanes)
+                    vectors = panel_vectors(columns - stop, lanes)
                     count = min(vectors * lanes, columns - stop)
                     _pack(a, vectors, count, stop, (stop - start) * block_depth * itemsize, first, block_depth)
                     stop += count
             for row in range(0, rows, a[15]):
                 at = start
                 while at < stop:
-                    vectors = _panel_vectors(columns - at, lanes)
+                    vectors = panel_vectors(columns - at, lanes)
                     count = min(vectors * lanes, columns - at)
                     panel = a[12] + (at - start) * block_depth * itemsize
                     _multiply(a, vectors, count, at, panel, row, min(row + a[15], rows), first, block_depth)

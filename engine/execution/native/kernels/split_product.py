@@ -20,6 +20,8 @@ DEPTH = 256
 """Depth of a block, of 6 bytes a number."""
 LEAST = (64, 64, 32)
 """Fewest rows, columns and depth; packing takes as long as multiplying where there are fewer."""
+LEAST_REUSE = 48
+"""Fewest multiplications by a packed number, on average."""
 LARGEST_WASTE = 1.25
 """Largest ratio of what whole tiles compute to what there is."""
 
@@ -92,6 +94,7 @@ def by_parts(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | 
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
     whole = math.prod(-(-extent // BLOCK) * BLOCK for extent in (m, n, k))
     few = any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)) or m * n * k <= SMALL
+    few = few or m * n < LEAST_REUSE * (m + n)
     if dtype != np.float32 or few or whole > LARGEST_WASTE * m * n * k or not has_tiles():
         return None
     return [Call(split_product, dtype, *tile_words(words, 4, PARTS, DEPTH))]

@@ -11,7 +11,15 @@ import pytest
 
 from engine.core.value import Array
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernels.blocked_product import DEPTH, LEAST, ROWS_BLOCK, blocked_product
+from engine.execution.native.kernels.blocked_product import (
+    DEEPEST,
+    DEPTH,
+    LEAST,
+    RESULT_BYTES,
+    ROWS_BLOCK,
+    blocked_product,
+    by_blocks,
+)
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 
@@ -62,6 +70,17 @@ def test_products_of_any_extents_are_right(ta: bool, dtype: Any, run_both: RunBo
         assert (abs(c - left @ right) <= bound).all(), (m, n, k)
         c[...] = np.nan
         assert c.base is not None and np.isnan(c.base).all(), "it wrote beside the result"  # noqa: PT018
+
+
+def test_a_large_result_is_of_one_block_of_depth_or_left_to_blas(run_both: RunBoth) -> None:
+    draw = np.random.default_rng(2)
+    a, b = (draw.standard_normal((DEEPEST, 800)).astype(np.float32) for _ in range(2))
+    c = np.zeros((800, 800), np.float32)
+    assert c.nbytes > RESULT_BYTES
+    multiplied(a, b, c, run_both, transpose_a=True)
+    np.testing.assert_allclose(c, a.T.astype(np.float64) @ b, rtol=0, atol=1e-3)
+    words = (True, False, 800, 800, DEEPEST + 1, a, 800, a, 800, c, 800)
+    assert by_blocks(words, c.dtype) is None
 
 
 @pytest.mark.parametrize("ta", [False, True])

@@ -26,7 +26,7 @@ TRANSPOSITIONS = list(product([False, True], repeat=2))
 
 @pytest.fixture(autouse=True)
 def _no_product_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("LEAST", (1, 1, 1)), ("SMALL", 0), ("LARGEST_WASTE", math.inf)):
+    for name, value in (("LEAST", (1, 1, 1)), ("LEAST_REUSE", 0), ("SMALL", 0), ("LARGEST_WASTE", math.inf)):
         monkeypatch.setattr(f"engine.execution.native.kernels.split_product.{name}", value)
 
 
