@@ -124,6 +124,8 @@ class Algebra:
         total: the result is a sum of elements of the first input.
         joined_by: of an op that puts its input among zeros along the attribute `axis`, at `start` and by `step`, the
             name of that which makes of several inputs, given the axis, what their results add up to if no zero remains.
+        summed_by: the name of the op that gives the sum of several results, in their order: it takes the inputs of one
+            after those of another, and the attributes that all have.
     """
 
     elementwise: bool | None = None
@@ -138,6 +140,7 @@ class Algebra:
     difference: bool = False
     total: bool = False
     joined_by: str = ""
+    summed_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

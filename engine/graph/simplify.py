@@ -2,6 +2,7 @@
 
 Nothing here changes a result: x * 0 stays (it may be NaN), only what is equal to the bit is merged. The gradient of
 what was cut into slices, a sum of theirs with zeros around them, is their concatenation plus 0, which makes -0 a 0.
+Results that one op can add up, as the gradients of a table that is read several times, are not made one by one.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
 from engine.autograd.backward import reachable
-from engine.core.dtypes import BFLOAT16
+from engine.core.dtypes import BFLOAT16, computing_dtype
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import OPS, Op
@@ -24,6 +25,9 @@ from engine.graph.origin import NONE, Origin
 
 FOLD_ELEMENTS = 4096
 """Constants larger than this are computed when the plan runs, not when it is made."""
+
+MOST_SUMMANDS = 16
+"""More are added up in turn."""
 
 MOST_SLICES = 256
 """The gradients of more slices are added up: each sum is compared with all slices before it."""
@@ -58,6 +62,21 @@ class Slices:
         """Return whether nothing is missing of an axis with this extent."""
         starts, ends = (0, *(end for _, end, _ in self.parts)), (*(start for start, _, _ in self.parts), extent)
         return starts == ends
+
+
+@dataclass(frozen=True, slots=True)
+class Summands:
+    """Results that one op can add up.
+
+    Attributes:
+        summed_by: the name of the op that gives their sum.
+        attrs: the attributes that all of them have.
+        inputs: of each, in the order of the sum.
+    """
+
+    summed_by: str
+    attrs: Mapping[str, Any]
+    inputs: tuple[tuple[int, ...], ...]
 
 
 @dataclass
@@ -125,6 +144,7 @@ class _Lister:
         self.known: dict[object, tuple[int, ...]] = {}
         self.keep: list[Value] = []
         self.slices: dict[int, Slices] = {}
+        self.summands: dict[int, Summands] = {}
 
     def leaf(self, value: Value) -> int:
         number = self.listing.new(value.spec)
@@ -157,10 +177,16 @@ class _Lister:
         key = (node.op.name, inputs, _frozen(node.attrs))
         outputs = self.known.get(key) or self._alias(node, inputs) or self._folded(node, inputs)
         if outputs is None:
-            inputs = self._joined(node, inputs) or inputs
+            op, attrs = node.op, node.attrs
+            if (summands := self._summands(node, inputs)) is not None and len(summands.inputs) > 1:
+                op, attrs, inputs = OPS[summands.summed_by], summands.attrs, tuple(chain(*summands.inputs))
+            else:
+                inputs = self._joined(node, inputs) or inputs
             outputs = tuple(self.listing.new(spec) for spec in node.outputs)
-            self.listing.instructions.append(Instruction(node.op, inputs, outputs, node.attrs, self.origin_of(node)))
-            if (slices := self._slices(node, inputs)) is not None:
+            self.listing.instructions.append(Instruction(op, inputs, outputs, attrs, self.origin_of(node)))
+            if summands is not None:
+                self.summands[outputs[0]] = summands
+            elif (slices := self._slices(node, inputs)) is not None:
                 self.slices[outputs[0]] = slices
         self.known[key] = outputs
         for index, number in enumerate(outputs):
@@ -177,6 +203,22 @@ class _Lister:
         made = Instruction(OPS[slices.joined_by], parts, (joined,), {"axis": slices.axis}, origin)
         self.listing.instructions.append(made)
         return joined, self.constant(np.zeros((), spec.dtype))
+
+    def _summands(self, node: Node, inputs: tuple[int, ...]) -> Summands | None:
+        """Return the results that a node adds up, if one op can, or the only one; the sum is rounded as theirs are."""
+        algebra, (spec, *_) = node.op.algebra, node.outputs
+        if algebra.summed_by and computing_dtype(spec.dtype) == spec.dtype:
+            return Summands(algebra.summed_by, node.attrs, (inputs,))
+        if not algebra.addition or not all(self.listing.specs[number] == spec for number in inputs):
+            return None
+        left, right = (self.summands.get(number) for number in inputs)
+        if left is None or right is None or _frozen(left.attrs) != _frozen(right.attrs):
+            return None
+        if len(left.inputs) == 1:
+            left, right = right, left  # a sum of two does not depend on their order
+        if left.summed_by != right.summed_by or len(right.inputs) > 1 or len(left.inputs) == MOST_SUMMANDS:
+            return None
+        return replace(left, inputs=(*left.inputs, *right.inputs))
 
     def _slices(self, node: Node, inputs: tuple[int, ...]) -> Slices | None:
         """Return the slices that a node puts among zeros, or adds up where they do not overlap; None if it does not."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from engine.core.batching import Call, Outputs, along, by_itself, each, shifted
-from engine.core.declarations import CallForms, Documentation, Sharding
+from engine.core.declarations import Algebra, CallForms, Documentation, Memory, Sharding, nbytes
 from engine.core.dtypes import FLOAT16, FLOAT32, DType
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.modes import MODES
@@ -196,22 +196,68 @@ COLUMNS = 32
 """Shards have a multiple of this number of columns, so that no two of them write to one cache line."""
 
 
-def _cut_add_rows(case: Case) -> Cut | None:
+def _cut_add_rows(case: Case) -> Cut:
     """Cut the batch, whose parts give summands; or the columns of a table that is much larger than what is added."""
-    x, index = case.shapes
+    rows, indices = case.shapes[::2], case.shapes[1::2]
     (table,) = case.outputs
-    large = math.prod(table) >= max(LEAST_ELEMENTS, TABLE_SHARE * math.prod(x))
-    if large and len(x) > len(index) and x[-1] % COLUMNS == 0:
-        return Cut((len(x) - 1, None), (len(table) - 1,))
-    return Cut((0, 0), (PARTIAL,))
+    large = math.prod(table) >= max(LEAST_ELEMENTS, TABLE_SHARE * sum(map(math.prod, rows)))
+    if large and len(rows[0]) > len(indices[0]) and rows[0][-1] % COLUMNS == 0:
+        windows = (window for x in rows for window in (len(x) - 1, None))
+        return Cut(tuple(windows), (len(table) - 1,))
+    return Cut((0, 0) * len(rows), (PARTIAL,))
 
 
-_BATCH = batch_axes("00", "+")
+def _padded(rows: Value, index: Value, table: int, padding_idx: int | None) -> Value:
+    """Return the gradient of rows that were added to a table, 0 where its padding row got them."""
+    if padding_idx is None:
+        return rows
+    mask = reshape(eq(index, padding_idx % table), shape=(*index.shape, *(1,) * (rows.ndim - index.ndim)))
+    return where(mask, 0.0, rows)
+
+
+def _add_all_rows(*operands: Value, rows: int, padding_idx: int | None) -> Spec:
+    if len(operands) % 2:
+        raise ShapeError(f"add_all_rows takes pairs of rows and their indices, got {len(operands)} operands")
+    pairs = zip(operands[::2], operands[1::2], strict=True)
+    specs = [_add_rows(x, index, rows=rows, padding_idx=padding_idx) for x, index in pairs]
+    if any(spec != specs[0] for spec in specs):
+        raise ShapeError(f"add_all_rows: rows of one table, not of {', '.join(str(list(s.shape)) for s in specs)}")
+    return specs[0]
+
+
+@primitive(
+    shape_rule=_add_all_rows,
+    memory=Memory(scratch=lambda attrs, inputs, outputs: nbytes(outputs[0])),
+    sharding=Sharding(_cut_add_rows),
+    batching=each,
+    samples=[
+        sample((4, 3), integers(0, 5, 4), (2, 3), integers(0, 5, 2), rows=5),
+        sample((4, 2), integers(0, 5, 4), (2, 2, 2), integers(0, 5, 2, 2), (3, 2), integers(0, 5, 3), rows=5),
+        sample((4, 2), integers(0, 5, 4), (3, 2), integers(0, 5, 3), rows=5, padding_idx=2),
+    ],
+)
+def add_all_rows(*operands: Array, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:
+    """The sum of several `add_rows`, of x1 at index1, x2 at index2, ..., in this order: gradients of one table.
+
+    Operands are x1, index1, x2, index2, ...; each sum of rows is rounded before it is added to those before.
+    """
+    out = add_rows.body(*operands[:2], rows=rows, padding_idx=padding_idx, out=out)
+    for x, index in zip(operands[2::2], operands[3::2], strict=True):
+        out += add_rows.body(x, index, rows=rows, padding_idx=padding_idx)
+    return out
+
+
+@add_all_rows.vjp
+def _(g: Value, y: Value, *operands: Value, padding_idx: int | None) -> object:
+    indices = operands[1::2]
+    gradients = (_padded(embedding(g, index), index, g.shape[0], padding_idx) for index in indices)
+    return tuple(gradient for rows in gradients for gradient in (rows, None))
 
 
 @primitive(
     shape_rule=_add_rows,
-    sharding=Sharding(_cut_add_rows, _BATCH.split_whole),
+    algebra=Algebra(summed_by=add_all_rows.name),
+    sharding=Sharding(_cut_add_rows, batch_axes("00", "+").split_whole),
     samples=[sample((4, 3), integers(0, 5, 4), rows=5), sample((4, 2), integers(0, 5, 4), rows=5, padding_idx=2)],
 )
 def add_rows(x: Array, index: Array, *, rows: int, padding_idx: int | None = None, out: Array | None = None) -> Array:
@@ -248,11 +294,7 @@ def _(call: Call) -> Outputs:
 
 @add_rows.vjp
 def _(g: Value, y: Value, x: Value, index: Value, *, padding_idx: int | None) -> object:
-    rows = embedding(g, index)
-    if padding_idx is None:
-        return rows, None
-    mask = reshape(eq(index, padding_idx % g.shape[0]), shape=(*index.shape, *(1,) * (g.ndim - 1)))
-    return where(mask, 0.0, rows), None
+    return _padded(embedding(g, index), index, g.shape[0], padding_idx), None
 
 
 def vector_of(op: str, index: Value) -> Value:

@@ -1,8 +1,9 @@
-"""Listings: what is merged, and the gradients of slices."""
+"""Listings: what is merged, and the gradients of slices and of tables that are read several times."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 
 from engine import ops
-from engine.core.value import Value
-from engine.graph.simplify import MOST_SLICES, simplify
+from engine.core.value import Value, tensor
+from engine.execution.plan.numpy_executor import NumpyExecutor
+from engine.execution.plan.planner import make_plan
+from engine.graph.simplify import MOST_SLICES, MOST_SUMMANDS, simplify
 
 X = Value((4, 6), np.dtype(np.float32), None, name="x")
 """Along its axis of 6 slices of it are put among zeros, and added up."""
@@ -62,3 +65,58 @@ def test_only_so_many_slices_are_joined(count: int, joined: int) -> None:
     scattered = [ops.slice_scatter(part, axis=1, extent=count, start=place) for place, part in enumerate(parts)]
     listing = simplify({"rows": rows}, {}, {"y": reduce(add, scattered)}, {})
     assert Counter(each.op.name for each in listing.instructions)["concat"] == joined
+
+
+INDEX = [Value((4,), np.dtype(np.int64), None, name=f"index{place}") for place in range(MOST_SUMMANDS + 1)]
+"""Which rows of a table were read, again and again."""
+NAMED = {str(value.name): value for value in INDEX}
+
+
+def table(place: int, *, rows: int = 9, dtype: str = "float32") -> Value:
+    """Return the gradient of a table at one of its readings."""
+    return ops.add_rows(ops.cast(ops.exp(X), dtype=dtype), INDEX[place], rows=rows)
+
+
+def listed_tables(y: Value) -> Counter[str]:
+    """Return how often each op that adds is in the listing of a sum of tables."""
+    counts = Counter(each.op.name for each in simplify({"x": X, **NAMED}, {}, {"y": y}, {}).instructions)
+    return Counter({name: counts[name] for name in ("add", "add_rows", "add_all_rows") if counts[name]})
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        pytest.param(lambda t: t(0) + t(1), id="two"),
+        pytest.param(lambda t: t(0) + t(1) + t(2), id="three"),
+        pytest.param(lambda t: t(2) + (t(0) + t(1)), id="the last one before"),
+    ],
+)
+def test_tables_that_are_added_up_are_one(total: Callable[[Callable[[int], Value]], Value]) -> None:
+    assert listed_tables(total(table)) == {"add_all_rows": 1}
+    x = np.linspace(-1, 1, X.size, dtype=np.float32).reshape(X.shape)
+    data = {value.name: (np.arange(4) * (place + 3)) % 9 for place, value in enumerate(INDEX)}
+    plan = make_plan({"x": X, **NAMED}, {}, {"y": total(table)}, {})
+    wanted = total(lambda place: ops.add_rows(ops.exp(tensor(x)), tensor(data[f"index{place}"]), rows=9))
+    executor = NumpyExecutor(plan, {})
+    for name, array in {"x": x, **data}.items():
+        executor.inputs[name][...] = array
+    executor.run()
+    np.testing.assert_array_equal(executor.outputs["y"], wanted.numpy())
+
+
+@pytest.mark.parametrize(
+    ("y", "counts"),
+    [
+        pytest.param(table(0) + table(1, rows=10)[:9], {"add": 1, "add_rows": 2}, id="of other rows"),
+        pytest.param(table(0) + table(1) * 2.0, {"add": 1, "add_rows": 2}, id="one is scaled"),
+        pytest.param(table(0, dtype="float16") + table(1, dtype="float16"), {"add": 1, "add_rows": 2}, id="rounded"),
+        pytest.param((table(0) + table(1)) + (table(2) + table(3)), {"add": 1, "add_all_rows": 2}, id="sums of two"),
+        pytest.param(
+            reduce(add, map(table, range(MOST_SUMMANDS + 1))),
+            {"add": 1, "add_all_rows": 1, "add_rows": 1},
+            id="too many",
+        ),
+    ],
+)
+def test_other_sums_of_tables_stay_sums(y: Value, counts: dict[str, int]) -> None:
+    assert listed_tables(y) == counts

@@ -97,11 +97,11 @@ def _values(op: Op[Any], arrays: list[Array], attrs: dict[str, Any]) -> Iterator
 
 
 CHECKS_VALUES = {
-    "indices, which must lie within an axis": """gather scatter_add embedding add_rows index_select take_along_dim
-        index_get index_scatter index_set index_put index_add index_copy index_fill set_rows scatter scatter_set
-        scatter_prod scatter_extreme scatter_reduce max_unpool max_unpool1d max_unpool2d max_unpool3d grouped_product
-        grouped_outer mul_mat_id distinct_index distinct_places take_flat put_flat index_reduce masked_scatter
-        bag_of_each embedding_bag limit_rows""",
+    "indices, which must lie within an axis": """gather scatter_add embedding add_rows add_all_rows index_select
+        take_along_dim index_get index_scatter index_set index_put index_add index_copy index_fill set_rows scatter
+        scatter_set scatter_prod scatter_extreme scatter_reduce max_unpool max_unpool1d max_unpool2d max_unpool3d
+        grouped_product grouped_outer mul_mat_id distinct_index distinct_places take_flat put_flat index_reduce
+        masked_scatter bag_of_each embedding_bag limit_rows""",
     "classes, which must be known": "class_index cross_entropy nll_loss softmax_cross_entropy multi_margin_loss",
     "lengths and labels": "ctc_lattice ctc_loss ctc_losses ctc_losses_backward rnn lstm gru",
     "whether a matrix has an inverse": "solve solve_matrix tensorsolve",

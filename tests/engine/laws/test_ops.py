@@ -66,6 +66,7 @@ EXAMPLE_BY_EXAMPLE = {
     "listed_labels": "it turns the lists of one array of targets into places",
     "ctc_lattice": "its paths are those of one set of targets",
     "grouped_outer": "it adds up rows by their group",
+    "add_all_rows": "plans make it of sums, after batching",
     "fold_in": "one key gives one key",
     "random_uniform": "one key gives one draw",
     "random_normal": "one key gives one draw",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate, islice
 from typing import Any
 
 import numpy as np
@@ -12,30 +14,36 @@ from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.vectors import clear_row
 from engine.execution.native.kernel import inline, kernel, real
 from engine.execution.native.kernels.tables import INDICES, index_at, row_lots, row_step
-from engine.execution.native.lowering import Call, Scratch, Status, Work, lowers
+from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, lowers
 
 DIGIT = 8
 """Bits of an index by which a pass of the sort goes."""
 MOST = 2**31
 """Indices and rows of a table are counted by int32."""
 LINE = 64
+TABLE, SQUARES = 3, 6
+"""Which words are the table and where the sum of its squares is written."""
+FIRST, WORDS = 10, 15
+"""Where the words of the first list of rows begin, and how many each list has."""
 
 
 @inline
-def sorted_indices(a: Any) -> Any:
-    """Return the indices in ascending order, equal ones in the order they have, and where each of them stood.
+def sort_indices(a: Any, at: Any) -> Any:
+    """Sort the indices of the list whose words begin at `at`, equal ones in the order they have.
 
-    A radix sort: its time does not depend on how many rows the table has.
+    A radix sort: its time does not depend on how many rows the table has. Returns which word of a list says where its
+    sorted indices are; the next one says it of where each of them stood.
     """
-    count, rows = a[0], a[2]
-    keys, order, counts = view(a[10], count, np.int32), view(a[11], count, np.int32), view(a[9], 2**DIGIT, np.int64)
-    next_keys, next_order = view(a[12], count, np.int32), view(a[13], count, np.int32)
+    count, rows = a[at], a[2]
+    counts = view(a[7], 2**DIGIT, np.int64)
+    keys, order = view(a[at + 11], count, np.int32), view(a[at + 12], count, np.int32)
+    next_keys, next_order = view(a[at + 13], count, np.int32), view(a[at + 14], count, np.int32)
     for i in range(count):
-        index = index_at(a[5], a[6], i, a[17], a[18], a[19])
-        if a[20] != 0 and (index < -rows or index >= rows):
-            view(a[20], 1, np.int64)[0] = 1
+        index = index_at(a[at + 5], a[at + 6], i, a[at + 7], a[at + 8], a[at + 9])
+        if a[at + 10] != 0 and (index < -rows or index >= rows):
+            view(a[at + 10], 1, np.int64)[0] = 1
         keys[i], order[i] = index % rows, i
-    shift = 0
+    shift, found = 0, 11
     while (rows - 1) >> shift > 0:
         fill(counts, 0)
         for i in range(count):
@@ -50,8 +58,8 @@ def sorted_indices(a: Any) -> Any:
             next_keys[place], next_order[place] = keys[i], order[i]
         keys, next_keys = next_keys, keys
         order, next_order = next_order, order
-        shift += DIGIT
-    return keys, order
+        shift, found = shift + DIGIT, 24 - found
+    return found
 
 
 @inline
@@ -64,68 +72,115 @@ def clear_rows(table: Any, step: Any, length: Any, first: Any, stop: Any, real: 
             clear_row(table + row * step, length, real(0))
 
 
+@inline
+def source_row(a: Any, at: Any, i: Any, real: Any) -> Any:
+    """Return row `i` of the list whose words begin at `at`."""
+    return view(a[at + 1] + i // a[at + 3] * a[at + 4] + i % a[at + 3] * a[at + 2], a[1], real)
+
+
+@inline
+def add_rows_of(a: Any, at: Any, order: Any, place: Any, end: Any, out: Any, first: Any, real: Any) -> None:
+    """Add the sum of a list's rows of one index to a row of the table, or write it if it is the first."""
+    if end == place + 1:
+        only = source_row(a, at, order[place], real)
+        for j in range(out.size):
+            out[j] = only[j] if first else out[j] + only[j]
+        return
+    sums = view(a[8], a[1], np.float64)
+    fill(sums, 0.0)
+    for i in range(place, end):
+        source = source_row(a, at, order[i], real)
+        for j in range(sums.size):
+            sums[j] += source[j]
+    for j in range(out.size):
+        out[j] = real(sums[j]) if first else out[j] + real(sums[j])
+
+
+@inline
+def squares_of(row: Any) -> Any:
+    """Return the sum of the squares of a row."""
+    total = 0.0
+    for j in range(row.size):
+        total += np.float64(row[j]) * np.float64(row[j])
+    return total
+
+
 @kernel
 def add_by_index(a: Any) -> None:
-    """Add rows to those of a table of zeros, in their order; sums are in float64 and rounded at the end.
+    """Add lists of rows to the rows of a table of zeros, one list after another.
 
-    Words: how many; numbers in a row; the table's rows; x, bytes from row to row; indices, are they int64; out, bytes
-    from row to row; scratch for the counts of digits, for the sorted indices and where they stood, for both again, and
-    for a sum of float64; the number of consecutive rows of x with the same stride, and the bytes from the start of one
-    such group to the next; how the indices lie, as in `index_at`; where to say that an index is none of the table's, 0
-    where that is known; the row that stays 0, or -1.
+    The sum of a list's rows of one index, in their order, is one of float64 and rounded at the end.
+
+    Words: how many lists; numbers in a row; the table's rows; out, bytes from row to row; the row that stays 0, or -1;
+    where to write the sum of squares, or 0; scratch for the counts of digits, for a sum of float64, and for how far
+    each list is. Of each list: how many rows; x, bytes from row to row; the number of consecutive rows with the same
+    stride, and the bytes from the start of one such group to the next; indices, are they int64, and how they lie, as in
+    `index_at`; where to say that an index is none of the table's, 0 where that is known; scratch for the sorted indices
+    and where they stood, and for both again.
     """
-    count, length, rows, table, step, together, apart = a[0], a[1], a[2], a[7], a[8], a[15], a[16]
-    sums = view(a[14], length, np.float64)
-    keys, order = sorted_indices(a)
-    done, place = np.int64(0), 0
-    while place < count:
-        row, end = np.int64(keys[place]), place + 1
-        while end < count and keys[end] == row:
-            end += 1
+    lists, length, rows, table, step, padding = a[0], a[1], a[2], a[3], a[4], a[5]
+    places, found = view(a[9], lists, np.int64), 0
+    for each in range(lists):
+        places[each], found = 0, sort_indices(a, FIRST + each * WORDS)
+    done, squares = np.int64(0), 0.0
+    while done < rows:
+        row = np.int64(rows)
+        for each in range(lists):
+            at, place = FIRST + each * WORDS, places[each]
+            if place < a[at]:
+                row = min(row, np.int64(view(a[at + found], a[at], np.int32)[place]))
         clear_rows(table, step, length, done, row, real)
-        out = view(table + row * step, length, real)
-        if row == a[21]:
-            fill(out, real(0))
-        elif end == place + 1:
-            only = view(a[3] + order[place] // together * apart + order[place] % together * a[4], length, real)
-            for j in range(out.size):
-                out[j] = only[j]
-        else:
-            fill(sums, 0.0)
-            for i in range(place, end):
-                source = view(a[3] + order[i] // together * apart + order[i] % together * a[4], length, real)
-                for j in range(sums.size):
-                    sums[j] += source[j]
-            for j in range(out.size):
-                out[j] = real(sums[j])
-        done, place = row + 1, end
-    clear_rows(table, step, length, done, rows, real)
+        if row < rows:
+            out, first = view(table + row * step, length, real), True
+            for each in range(lists):
+                at, place = FIRST + each * WORDS, places[each]
+                keys, end = view(a[at + found], a[at], np.int32), place
+                while end < a[at] and keys[end] == row:
+                    end += 1
+                if end > place and row != padding:
+                    add_rows_of(a, at, view(a[at + found + 1], a[at], np.int32), place, end, out, first, real)
+                    first = False
+                places[each] = end
+            if row == padding:
+                fill(out, real(0))
+            if a[6] != 0:
+                squares += squares_of(out)
+        done = row + 1
+    if a[6] != 0:
+        view(a[6], 1, real)[0] = real(squares)
 
 
-def added_up(x: Array, index: Array, out: Array, padding: int | None, *, checked: bool) -> list[Call] | None:
-    """Return the calls that add rows, one for each index, to those of a table of zeros.
+def added_up(
+    lists: Sequence[tuple[Array, Array]], out: Array, padding: int | None, *, checked: bool
+) -> list[Call] | None:
+    """Return the calls that add lists of rows, with an index for each, to the rows of a table of zeros.
 
     A row of the table, `padding`, may stay 0. Indices that are `checked` are known to be the table's.
     """
-    if index.dtype not in INDICES or x.dtype != out.dtype or out.dtype.char not in "fd" or not (out.size and x.size):
+    rows, length = len(out), out.size // max(len(out), 1)
+    step = row_step(out, rows) if out.size and out.dtype.char in "fd" else None
+    if step is None or rows >= MOST:
         return None
-    count, rows, length = index.size, len(out), out.size // len(out)
-    lots, index_lots, step = row_lots(x, index), row_lots(index, index), row_step(out, rows)
-    if lots is None or index_lots is None or step is None or max(count, rows) >= MOST:
-        return None
-    sizes = [8 * 2**DIGIT, *[4 * count] * 4, 8 * length]
-    places = [sum(-(-size // LINE) * LINE for size in sizes[:at]) for at in range(len(sizes) + 1)]
-    words = (
-        count, length, rows, x, lots[0], index, index.itemsize == 8, out, step, *map(Scratch, places[:-1]), *lots[1:],
-        *index_lots, 0 if checked else Status(), -1 if padding is None else padding % rows,
-    )  # fmt: skip
-    return [Call(add_by_index, out.dtype, words, scratch=places[-1])]
+    sizes = [8 * 2**DIGIT, 8 * length, 8 * len(lists), *(4 * index.size for _, index in lists for _ in range(4))]
+    *places, scratch = accumulate((-(-size // LINE) * LINE for size in sizes), initial=0)
+    free = map(Scratch, places)
+    words: list[Argument] = [len(lists), length, rows, out, step, -1 if padding is None else padding % rows, 0]
+    words += islice(free, 3)
+    for x, index in lists:
+        lots, index_lots = row_lots(x, index), row_lots(index, index)
+        if index.dtype not in INDICES or x.dtype != out.dtype or not x.size or index.size >= MOST:
+            return None
+        if lots is None or index_lots is None:
+            return None
+        words += [index.size, x, *lots, index, index.itemsize == 8, *index_lots, 0 if checked else Status()]
+        words += islice(free, 4)
+    return [Call(add_by_index, out.dtype, tuple(words), scratch=scratch)]
 
 
-@lowers("add_rows")
+@lowers("add_rows", "add_all_rows")
 def _(work: Work) -> list[Call] | None:
-    (x, index), (out,) = work.inputs, work.outputs
-    return added_up(x, index, out, work.attrs["padding_idx"], checked=True)
+    lists = list(zip(work.inputs[::2], work.inputs[1::2], strict=True))
+    return added_up(lists, work.outputs[0], work.attrs["padding_idx"], checked=True)
 
 
 @lowers("index_scatter")
@@ -133,4 +188,4 @@ def _(work: Work) -> list[Call] | None:
     (x, *indices), (out,) = work.inputs, work.outputs
     if tuple(work.attrs["axes"]) not in ((0,), (-out.ndim,)):
         return None
-    return added_up(x, indices[0], out, None, checked=False)
+    return added_up([(x, indices[0])], out, None, checked=False)

@@ -1,4 +1,4 @@
-"""Optimizers whose kernels add up the squares of the gradient too: the same bits as by a kernel of its own."""
+"""Squares of gradients that other kernels add up too: of optimizers, with the same bits as their own, and of tables."""
 
 from __future__ import annotations
 
@@ -56,3 +56,40 @@ def test_squares_of_another_vector_have_a_kernel_of_their_own() -> None:
     vectors = [np.ones(8, np.float32) for _ in range(2)]
     for other in (np.ones(8, np.float32), vectors[0][:4]):
         assert len(joined_squares(steps("sgd_update", vectors, other, np.zeros((), np.float32)))) == 2
+
+
+def table_steps(table: Array, squares: Array, *, apart: Array | None = None) -> list[list[Call]]:
+    """Return the calls that add rows to a table and sum its squares; between them one that writes to `apart`."""
+    x, index = np.arange(12, dtype=table.dtype).reshape(4, 3), np.array([5, 2, 5, 0])
+    adding = calls_of("add_rows", Work([x, index], [table], {"rows": len(table), "padding_idx": None}))
+    between = None if apart is None else calls_of("exp", Work([np.zeros_like(apart)], [apart], {}))
+    summing = calls_of("sum_of_squares", Work([table], [squares], {}))
+    return [step for step in (adding, between, summing) if step is not None]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squares_of_a_table_are_added_up_by_the_step_that_makes_it(
+    dtype: Any, run_calls: Callable[[Sequence[Call]], bool]
+) -> None:
+    """In columns of a wider one too, and with other steps between."""
+    table, squares = np.full((7, 8), np.nan, dtype)[:, 2:5], np.zeros((), dtype)
+    joined = joined_squares(table_steps(table, squares, apart=np.ones(4, dtype)))
+    assert len(joined) == 2
+    for calls in joined:
+        assert isinstance(calls, list)
+        run_calls(calls)
+    wanted = np.zeros((7, 3))
+    wanted[0], wanted[2], wanted[5] = (9, 10, 11), (3, 4, 5), (6, 8, 10)
+    np.testing.assert_array_equal(table, wanted)
+    assert squares == (wanted**2).sum()
+
+
+def test_squares_are_not_written_where_a_step_between_writes() -> None:
+    squares = np.zeros((), np.float32)
+    assert len(joined_squares(table_steps(np.zeros((7, 3), np.float32), squares, apart=squares))) == 3
+
+
+def test_squares_of_another_table_have_a_kernel_of_their_own() -> None:
+    steps = table_steps(np.zeros((7, 3), np.float32), np.zeros((), np.float32))
+    others = table_steps(np.zeros((7, 3), np.float32), np.zeros((), np.float32))
+    assert len(joined_squares([steps[0], others[1]])) == 2

@@ -48,6 +48,19 @@ def test_rows_are_added_up_by_index(dtype: str, kind: str, padding: int | None, 
         np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("padding", [None, 3])
+def test_lists_of_rows_are_added_up_one_after_another(dtype: str, padding: int | None, run_both: RunBoth) -> None:
+    """As by a table for each; more rows than one digit of the sort counts, of which no list has all."""
+    lists = [(count, indices(-600, 600, count)) for count in (700, 1, 300)]
+    operands = [part for count, index in lists for part in (numbers(count, 5).astype(dtype), index)]
+    ((actual,), (wanted,)) = run_both("add_all_rows", *operands, rows=600, padding_idx=padding)
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(actual, wanted, rtol=tolerance, atol=tolerance)
+    tables = [run_both("add_rows", *operands[at : at + 2], rows=600, padding_idx=padding)[0][0] for at in (0, 2, 4)]
+    np.testing.assert_array_equal(actual, tables[0] + tables[1] + tables[2])
+
+
 def test_a_long_sum_of_rows_keeps_its_digits(run_both: RunBoth) -> None:
     """Of a hundred thousand rows with one index."""
     x = np.full((100_000, 2), 0.1, np.float32)

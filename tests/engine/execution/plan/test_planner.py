@@ -8,6 +8,7 @@ import pytest
 import engine
 from engine import ops
 from engine.autograd.backward import pull_back
+from engine.core.promotion import promote
 from engine.core.shape_rules import broadcast, broadcast_bool, same, same_bool
 from engine.core.value import Spec, Value
 from engine.execution.plan.fusion import overwritable
@@ -307,7 +308,7 @@ def test_a_kernel_that_may_overwrite_an_input_gives_the_same_bits_over_it(op):
     for number, sample in enumerate(op.samples):
         arrays = sample.arrays(f"{op.name} {number}")
         values = [Value(array.shape, array.dtype, array) for array in arrays]
-        promoted = op._promote(tuple(values)) if op.promotion != "none" else values
+        promoted = promote(op, tuple(values), OPS["cast"]) if op.promotion != "none" else values
         attrs = op.bind(sample.attrs)
         attrs = {**attrs, "training": True} if "training" in attrs else attrs
         spec = op.shape_rule(*promoted, **attrs)
