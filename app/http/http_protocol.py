@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import mmap
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ LINGER_SECONDS = 1.0
 
 Closed at once it would be reset, and the client might never see the answer.
 """
-RECEIVED_BYTES = 512 * 1024
+RECEIVED_BYTES = 1024 * 1024
 """Most bytes that are taken from a socket at once."""
 REFUSED_MAX = 256
 """Connections too many that are answered at a time; any more are reset."""
@@ -60,7 +61,8 @@ class Common:
         self.direct = direct
         self.connections: Connections[Connection] = Connections(terms.max_connections)
         self.chunks = ChunkBudget(ALL_CHUNKS_PER_SECOND, ALL_CHUNKS_BURST)
-        self.received = memoryview(bytearray(RECEIVED_BYTES))
+        # Mapped, it takes memory once it is used.
+        self.received = memoryview(mmap.mmap(-1, RECEIVED_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 class Connection(H11Protocol, asyncio.BufferedProtocol):
