@@ -1,7 +1,7 @@
 """Where stored files are: a folder of the data directory, or object storage."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +39,8 @@ def opened_blobs(
     """
     if settings.blob_url is None:
         local = _opened_folder(settings, durable, own)
-        yield OpenedBlobs(local, lambda _delete: FolderBlobQuarantine(local, quarantine))
+        with closing(local):
+            yield OpenedBlobs(local, lambda _delete: FolderBlobQuarantine(local, quarantine))
         return
     url, cache = settings.blob_url.get_secret_value(), settings.blob_cache_dir or (own or settings.data_dir) / CACHE
     opened, apart = _opened_objects(settings, url, store, durable, clock, cache)

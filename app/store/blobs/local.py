@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import BinaryIO
 
 from app.domain.errors import Corrupt, StorageFailed, storage_faults
+from app.store.blobs.freed_space import FreedSpace
 from app.store.blobs.plain_files import BlobVerifier, open_plain_file, open_plain_file_in
 from app.store.blobs.store import (
     SHARD_LETTERS,
@@ -60,6 +61,7 @@ class LocalBlobStore(BlobStore):
         self._making_shard = threading.Lock()
         self._naming = threading.Lock()
         self._verifier = BlobVerifier()
+        self._freed_space = FreedSpace()
         with storage_faults("the folder of blobs"):
             for folder in (self._root, self._temporary):
                 self._durable.mkdir(folder)
@@ -148,13 +150,21 @@ class LocalBlobStore(BlobStore):
         return {file.name: _plain_size(file) for file in self._files()}
 
     def delete(self, digest: str) -> None:
-        """Delete the blob, if it is there; StorageFailed if it cannot be."""
+        """Delete the blob, if it is there; StorageFailed if it cannot be.
+
+        The space of a large one is free soon afterwards.
+        """
         path = self._path(digest)
         # Not synced: if it is back after a power cut, nothing refers to it, and the next start deletes it.
         with storage_faults("the deletion of this blob"), self._naming:
             size = _size_of(path)
-            self._durable.unlink(path)
+            with self._freed_space.later(path, size):
+                self._durable.unlink(path)
             self.usage.settle(stored=-size)
+
+    def close(self) -> None:
+        """Wait until the space of what was deleted is free."""
+        self._freed_space.close()
 
     def move_out(self, digest: str, target: Path) -> None:
         """Move the blob's file to `target`; StorageFailed if it cannot be moved."""
