@@ -15,9 +15,10 @@ import engine
 from app.domain.frames import FORK, FORK_SERVER, KILL, LOADING, ORDER, PING, READY
 from app.domain.runtime import NATIVE
 from app.worker import process
+from app.worker.last_fit import begin_fit
 from app.worker.process_group import EXIT_FAULT, EXIT_OK, exit_with_parent
 from app.worker.standby import MAX_DESCRIPTORS, Standby, await_order, named_standby
-from app.worker.warm_up import KernelReporter, WarmUp, train_once
+from app.worker.warm_up import WarmUp, WorkerReporter, train_once
 
 _logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class ForkServer:
         self._warm_up = WarmUp()
         self._standby: Standby | None = None
         self._standby_at: float | None = None
+        self._is_outdated = False
 
     def serve(self) -> None:
         """Serve until the runner is gone; then kill and reap every worker."""
@@ -58,7 +60,7 @@ class ForkServer:
                     exits.recv(4096)
                     self._reap()
                 if self._warm_up.reports in ready:
-                    self._warm_up.receive()
+                    self._receive()
                 if self._orders in ready and not self._handle_order():
                     break
         self._dismiss_standby()
@@ -95,13 +97,21 @@ class ForkServer:
         """Have the worker that waits take an order, or fork one."""
         if self._preloaded:
             self._standby_at = time.monotonic() + STANDBY_SECONDS
-        standby, self._standby = self._standby, None
+        standby = self._take_standby()
         if standby is not None and standby.hand_over(channels):
             self._numbers[standby.pid] = number
             for end in channels:
                 os.close(end)
         else:
             self._fork(number, *(socket.socket(fileno=end) for end in channels))
+
+    def _take_standby(self) -> Standby | None:
+        """Return the worker that waits, which takes an order now; None if there is none, or if it is still busy."""
+        standby = self._standby
+        if standby is None or not standby.is_ready:
+            return None
+        self._standby = None
+        return standby
 
     def _fork(self, number: int, channel: socket.socket, frames: socket.socket | None = None) -> None:
         parent = os.getpid()
@@ -119,6 +129,14 @@ class ForkServer:
             # has no work has not got it in its memory.
             self._preloaded = True
             self._preload()
+
+    def _receive(self) -> None:
+        """Read the report of a worker. One that waits has begun the fit that ran last: after another it is replaced."""
+        before = self._warm_up.last_fit
+        self._warm_up.receive()
+        if self._warm_up.last_fit is not before:
+            self._is_outdated = True
+            self._standby_at = time.monotonic() + STANDBY_SECONDS
 
     def _preload(self) -> None:
         """Load the compiler. If that fails, workers try it themselves and report why."""
@@ -147,15 +165,18 @@ class ForkServer:
     def _become_worker(self, channel: socket.socket, frames: socket.socket | None, parent: int) -> NoReturn:
         try:
             self._leave()
-            process.run_worker(channel, frames, parent, KernelReporter(self._warm_up.reporting))
+            process.run_worker(channel, frames, parent, self._reporter())
         finally:
             os._exit(EXIT_FAULT)
 
     def _fork_standby(self) -> None:
         """Fork a worker for the next order. If that fails, it is forked when it is needed."""
         self._standby_at = None
+        if self._is_outdated:
+            self._dismiss_standby()
         if self._standby is not None:
             return
+        self._is_outdated = False
         parent = os.getpid()
         ours, theirs = socket.socketpair()
         with theirs:
@@ -175,14 +196,19 @@ class ForkServer:
             if not exit_with_parent(parent):
                 os._exit(EXIT_OK)
             with named_standby():
-                _write_to_pages()
+                _write_to_pages(self._warm_up.last_fit)
                 channels = await_order(orders)
             if not channels:
                 os._exit(EXIT_OK)
             frames = channels[1] if len(channels) > 1 else None
-            process.run_worker(channels[0], frames, parent, KernelReporter(self._warm_up.reporting))
+            process.run_worker(
+                channels[0], frames, parent, WorkerReporter(self._warm_up.reporting, self._warm_up.last_fit)
+            )
         finally:
             os._exit(EXIT_FAULT)
+
+    def _reporter(self) -> WorkerReporter:
+        return WorkerReporter(self._warm_up.reporting, self._warm_up.last_fit)
 
     def _leave(self) -> None:
         """Give up, in a forked process, what is the fork server's."""
@@ -214,12 +240,16 @@ class ForkServer:
         self._orders.sendall(ORDER.pack(number, status))
 
 
-def _write_to_pages() -> None:
-    """Train once, so that the pages that a fit writes to are copied for this process."""
+def _write_to_pages(last_fit: bytes | None) -> None:
+    """Train once, and begin the last fit, so that the pages that a fit writes to are copied for this process."""
     try:
         train_once()
     except Exception:
         _logger.warning("a worker that waits cannot train; the next fit starts more slowly", exc_info=True)
+    if last_fit is not None:
+        # Its data may be gone, and what it can do depends on that.
+        with contextlib.suppress(Exception):
+            begin_fit(last_fit)
 
 
 @contextlib.contextmanager

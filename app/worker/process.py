@@ -26,7 +26,7 @@ from app.worker.reporter import Reporter
 from app.worker.resources import apply_runtime, confine
 from app.worker.session.process_main import SessionProcess
 from app.worker.sweep import run_sweep
-from app.worker.warm_up import KernelReporter
+from app.worker.warm_up import WorkerReporter
 
 OPEN_FILES = 65_536
 OUT_OF_MEMORY_SCORE = 500
@@ -34,16 +34,16 @@ OUT_OF_MEMORY_SCORE = 500
 _logger = logging.getLogger(__name__)
 
 
-def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int, kernels: KernelReporter) -> NoReturn:
+def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int, reports: WorkerReporter) -> NoReturn:
     """Run the assignment that arrives over `channel`, and exit.
 
     `frames` is the socket for the steps of a session or computations, or that at which the first of the replicas on
-    several nodes listens for the others; `parent` is the pid of the fork server, to which `kernels` reports.
+    several nodes listens for the others; `parent` is the pid of the fork server, to which it reports by `reports`.
     """
     status = EXIT_FAULT
     try:
         _configure_process(parent)
-        _serve(channel, frames, kernels)
+        _serve(channel, frames, reports)
         status = EXIT_OK
     except BaseException:
         _logger.exception("unhandled error in a worker")
@@ -51,10 +51,10 @@ def run_worker(channel: socket.socket, frames: socket.socket | None, parent: int
         os._exit(status)
 
 
-def _serve(channel: socket.socket, frames: socket.socket | None, kernels: KernelReporter) -> None:
+def _serve(channel: socket.socket, frames: socket.socket | None, reports: WorkerReporter) -> None:
     reporter = Reporter(channel)
     reporter.send(Started(os.getpid()))
-    control = Control(channel, kernels.report_if_due)
+    control = Control(channel, reports.report_if_due)
     assignment = control.assignment()
     is_copy = isinstance(assignment, SessionAssignment) and assignment.is_copy
     reporter.durable = Durable(kill_at=assignment.kill_at_op, syncs=not is_copy)
@@ -64,7 +64,8 @@ def _serve(channel: socket.socket, frames: socket.socket | None, kernels: Kernel
     if isinstance(assignment, Assignment) and assignment.replica is not None:
         serve_replica(assignment, ReplicaShare.from_json(assignment.replica), frames, reporter, control)
     elif isinstance(assignment, Assignment):
-        _serve_fit(assignment, channel, reporter, control)
+        if _serve_fit(assignment, channel, reporter, control):
+            reports.report_fit(assignment)
     else:
         assert frames is not None  # sessions and computations have one
         worker: SessionProcess | ComputeProcess
@@ -80,10 +81,11 @@ def _serve(channel: socket.socket, frames: socket.socket | None, kernels: Kernel
 
         control.start(tick, worker.wake)
         reporter.send(worker.run())
-    kernels.report()
+    reports.report()
 
 
-def _serve_fit(assignment: Assignment, channel: socket.socket, reporter: Reporter, control: Control) -> None:
+def _serve_fit(assignment: Assignment, channel: socket.socket, reporter: Reporter, control: Control) -> bool:
+    """Run the fit, and return whether it has ended without an error."""
     others = ranks.fork_ranks(assignment.replicas, channel, partial(run_rank, assignment))
 
     def supervise() -> None:
@@ -97,6 +99,7 @@ def _serve_fit(assignment: Assignment, channel: socket.socket, reporter: Reporte
         others.exit_with_peer()
     others.end()
     reporter.send(verdict)
+    return isinstance(verdict, Finished)
 
 
 def _run_assignment(

@@ -1,6 +1,6 @@
 """What the fork server does while it is idle, so that the workers that it forks later need not: it loads kernels, the
 common ones and those that workers report to have loaded, and derives what the engine derives once in a process. Then it
-moves its memory to huge pages, which makes forks cheaper.
+moves its memory to huge pages, which makes forks cheaper. Workers report the fit that they have run too.
 """
 
 import contextlib
@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.domain.messages import Assignment
 from app.domain.runtime import NATIVE
 from app.system.huge_pages import collapse_heap
+from app.worker.last_fit import describe_fit, is_alike
 
 DATAGRAM_BYTES = 1 << 16
 
@@ -52,12 +54,13 @@ def train_once() -> None:
         fit.advance()
 
 
-class KernelReporter:
+class WorkerReporter:
     """The end of a worker. It does not wait for the fork server: a report that there is no room for is dropped."""
 
-    def __init__(self, channel: socket.socket | None) -> None:
-        """Report on `channel` what is loaded from now on; None: to nobody."""
+    def __init__(self, channel: socket.socket | None, last_fit: bytes | None = None) -> None:
+        """Report on `channel` what is loaded from now on, and fits unlike the last one; None: to nobody."""
         self._channel = channel
+        self._last_fit = last_fit
         self._reported = engine.loaded_kernels()
         self._due_at = 0.0
 
@@ -70,11 +73,21 @@ class KernelReporter:
     def report(self) -> None:
         """Report the kernels that were loaded since the last time."""
         new = engine.loaded_kernels() - self._reported
-        if self._channel is None or not new:
+        if not new:
             return
         self._reported |= new
-        with contextlib.suppress(OSError):
-            self._channel.send("\n".join(new).encode(), socket.MSG_DONTWAIT)
+        self._send("\n".join(new).encode())
+
+    def report_fit(self, assignment: Assignment) -> None:
+        """Report a fit that has run, if one is begun again and the last one was not like it."""
+        description = describe_fit(assignment)
+        if description is not None and not is_alike(self._last_fit, assignment):
+            self._send(description)
+
+    def _send(self, report: bytes) -> None:
+        if self._channel is not None:
+            with contextlib.suppress(OSError):
+                self._channel.send(report, socket.MSG_DONTWAIT)
 
 
 class WarmUp:
@@ -87,6 +100,8 @@ class WarmUp:
         self._room = 0
         self.is_idle = True
         """Whether there is nothing to do."""
+        self.last_fit: bytes | None = None
+        """The description of the fit that a worker has reported last."""
 
     def start(self) -> None:
         """Load the common kernels, train once, prepare ops and options, and load what workers report.
@@ -99,8 +114,12 @@ class WarmUp:
 
     def receive(self) -> None:
         """Read the report of a worker."""
+        report = self.reports.recv(DATAGRAM_BYTES)
+        if report.startswith(b"{"):
+            self.last_fit = report
+            return
         loaded = engine.loaded_kernels()
-        names = self.reports.recv(DATAGRAM_BYTES).decode().split("\n")
+        names = report.decode().split("\n")
         new = [name for name in names if name not in loaded][: self._room]
         self._room -= len(new)
         self._steps = chain(self._steps, engine.load_kernels(new))

@@ -23,7 +23,7 @@ from app.domain.runtime import Runtime
 from app.service.resources.memory import memory_needed
 from app.worker import process
 from app.worker.process_group import become_subreaper
-from app.worker.warm_up import KernelReporter
+from app.worker.warm_up import WorkerReporter
 from tests.chaos.random_fits import RandomFit, random_fit
 
 KIB = 1024
@@ -85,7 +85,7 @@ def _worked_on(assignment: Assignment) -> tuple[str, int]:
     pid = os.fork()
     if pid == 0:
         ours.close()
-        process.run_worker(theirs, None, parent, KernelReporter(None))
+        process.run_worker(theirs, None, parent, WorkerReporter(None))
     theirs.close()
     with ours:
         verdict = _followed(ours, assignment)

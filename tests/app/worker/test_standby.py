@@ -1,14 +1,18 @@
 """The worker that is forked before it is needed, as the runner sees it."""
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count
 
 import psutil
 import pytest
 
 from app.domain.clock import SystemClock
-from app.domain.messages import Assignment, Finished, Started
+from app.domain.messages import Assignment, Finished, MetricRows, Started
 from app.runner.local import LocalRunner
+from app.runner.port import Report
+from app.worker.last_fit import MEMORY_MAX
 from app.worker.standby import NAME
 from tests.app.runner.conftest import all_end
 from tests.app.runner.test_local import Listener, assign
@@ -62,6 +66,26 @@ def test_a_worker_that_waits_takes_the_next_fit(runner: LocalRunner, assign: Ass
     # While the fork server loads kernels it forks another one in its place.
     while fits.waiting(fork_server) != fits.run():
         pass
+
+
+def test_a_fit_that_it_has_begun_gives_the_losses_of_any_other_worker(runner: LocalRunner, assign: Assign) -> None:
+    """Bit for bit: it has trained on zeros before."""
+    fits, listener, losses, taken = Fits(runner, assign), Listener(runner), [], 0
+    fork_server = fits.fork_server()
+    # The second worker of those that wait was forked after a fit had ended.
+    for number in count(10):
+        if taken == 2:
+            break
+        waiting = fits.waiting(fork_server)
+        assignment = replace(assign(number, steps=5, record={"every_steps": 1}), memory_bytes=MEMORY_MAX)
+        handle = runner.start(assignment)
+        taken += listener.await_message(handle, Started).pid == waiting
+        listener.await_exit(handle)
+        messages = (news.message for news in listener.heard if isinstance(news, Report) and news.handle == handle)
+        rows = (row for message in messages if isinstance(message, MetricRows) for row in message.rows)
+        losses.append([json.loads(row)["values"]["loss"] for row in rows])
+    assert len(losses[0]) == 5
+    assert all(each == losses[0] for each in losses)
 
 
 def test_one_that_dies_is_replaced(runner: LocalRunner, assign: Assign) -> None:

@@ -1,13 +1,16 @@
 """Workers report the kernels that they have loaded, and the fork server loads them for later ones."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
 import engine
+from app.domain.messages import Assignment
 from app.worker import warm_up
-from app.worker.warm_up import DATAGRAM_BYTES, KernelReporter, WarmUp
+from app.worker.last_fit import MEMORY_MAX, describe_fit
+from app.worker.warm_up import DATAGRAM_BYTES, WarmUp, WorkerReporter
 from engine.core.registry import OPS, Op
 from engine.core.shape_rules import same
 from engine.core.value import Array
@@ -45,7 +48,7 @@ def finish(warming: WarmUp) -> None:
 def test_a_worker_reports_each_kernel_that_it_loads_once() -> None:
     receiver, sender = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with receiver, sender:
-        reporter = KernelReporter(sender)
+        reporter = WorkerReporter(sender)
         ((name, kernel),) = unloaded_kernels(1)
         reporter.report()
         kernel.address(kernel.dtypes[0])
@@ -89,3 +92,18 @@ def test_an_error_ends_the_warming_up(warming: WarmUp, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match="executable"):
         finish(warming)
     assert warming.is_idle
+
+
+def test_a_fit_is_reported_unless_the_last_one_began_alike(warming: WarmUp, assign: Callable[..., Assignment]) -> None:
+    assignment = replace(assign(), memory_bytes=MEMORY_MAX)
+    WorkerReporter(warming.reporting).report_fit(assignment)
+    warming.receive()
+    assert warming.last_fit == describe_fit(assignment)
+    reporter = WorkerReporter(warming.reporting, warming.last_fit)
+    reporter.report_fit(replace(assignment, fit_id="fit_2", request={**assignment.request, "seed": 5}))
+    with pytest.raises(BlockingIOError):
+        warming.reports.recv(DATAGRAM_BYTES, socket.MSG_DONTWAIT)
+    other = replace(assignment, request={**assignment.request, "batch_size": 8})
+    reporter.report_fit(other)
+    warming.receive()
+    assert warming.last_fit == describe_fit(other)
