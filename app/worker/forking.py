@@ -8,7 +8,7 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 import engine
@@ -131,10 +131,10 @@ class ForkServer:
             self._preload()
 
     def _receive(self) -> None:
-        """Read the report of a worker. One that waits has begun the fit that ran last: after another it is replaced."""
-        before = self._warm_up.last_fit
+        """Read the report of a worker. One that waits is replaced after a fit that is new to it."""
+        before = self._warm_up.last_fits
         self._warm_up.receive()
-        if self._warm_up.last_fit is not before:
+        if self._warm_up.last_fits is not before:
             self._is_outdated = True
             self._standby_at = time.monotonic() + STANDBY_SECONDS
 
@@ -196,19 +196,19 @@ class ForkServer:
             if not exit_with_parent(parent):
                 os._exit(EXIT_OK)
             with named_standby():
-                _write_to_pages(self._warm_up.last_fit)
+                _write_to_pages(self._warm_up.last_fits)
                 channels = await_order(orders)
             if not channels:
                 os._exit(EXIT_OK)
             frames = channels[1] if len(channels) > 1 else None
             process.run_worker(
-                channels[0], frames, parent, WorkerReporter(self._warm_up.reporting, self._warm_up.last_fit)
+                channels[0], frames, parent, WorkerReporter(self._warm_up.reporting, self._warm_up.last_fits)
             )
         finally:
             os._exit(EXIT_FAULT)
 
     def _reporter(self) -> WorkerReporter:
-        return WorkerReporter(self._warm_up.reporting, self._warm_up.last_fit)
+        return WorkerReporter(self._warm_up.reporting, self._warm_up.last_fits)
 
     def _leave(self) -> None:
         """Give up, in a forked process, what is the fork server's."""
@@ -240,16 +240,16 @@ class ForkServer:
         self._orders.sendall(ORDER.pack(number, status))
 
 
-def _write_to_pages(last_fit: bytes | None) -> None:
-    """Train once, and begin the last fit, so that the pages that a fit writes to are copied for this process."""
+def _write_to_pages(last_fits: Sequence[bytes]) -> None:
+    """Train once, and begin the last fits, so that the pages that a fit writes to are copied for this process."""
     try:
         train_once()
     except Exception:
         _logger.warning("a worker that waits cannot train; the next fit starts more slowly", exc_info=True)
-    if last_fit is not None:
+    for description in last_fits:
         # Its data may be gone, and what it can do depends on that.
         with contextlib.suppress(Exception):
-            begin_fit(last_fit)
+            begin_fit(description)
 
 
 @contextlib.contextmanager

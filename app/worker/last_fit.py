@@ -1,4 +1,4 @@
-"""The fit that ran last, begun again by a worker that waits: the next one is often of the same model.
+"""The fits that ran last, begun again by a worker that waits: the next one is often of the same model.
 
 What it needs is in memory then, and its plans are in the process's cache. The columns are zeros: a process has no data
 of a fit but its own.
@@ -20,8 +20,11 @@ from app.worker.resources import select_executor
 ENCODED_MAX = 60_000
 """Bytes of the description of a fit that is begun again; so much fits into a datagram."""
 
-MEMORY_MAX = 128 << 20
-"""Bytes that a fit may need, by its estimate, to be begun again: a worker that waits has nothing reserved."""
+MEMORY_MAX = 320 << 20
+"""Bytes that a fit may need, by its estimate, to be begun again: a worker that waits has nothing reserved.
+
+An estimate has up to 242 MiB for the process itself.
+"""
 
 ROWS = 1024
 """The maximum number of rows of a column, unless a batch has more."""
@@ -40,9 +43,9 @@ class ZeroColumns(MappedColumns):
         return [np.zeros_like(file[: self._rows], subok=False) for file in super().files(name)]
 
 
-def is_alike(description: bytes | None, assignment: Assignment) -> bool:
+def is_alike(description: bytes, assignment: Assignment) -> bool:
     """Return whether a fit begins as a described one does: of its graph, on its data, by its optimizer."""
-    return description is not None and _beginning(_read(description)) == _beginning(assignment)
+    return _beginning(_read(description)) == _beginning(assignment)
 
 
 def _beginning(assignment: Assignment) -> tuple[object, ...]:

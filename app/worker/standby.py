@@ -1,6 +1,6 @@
 """A worker process that is forked before it is needed, and waits for the next order.
 
-It has trained once and begun the fit that ran last, so that the pages that a fit writes to are copied already. In a
+It has trained once and begun the fits that ran last, so that the pages that a fit writes to are copied already. In a
 worker that is forked for an order each of them is copied at the first write, during the first step.
 """
 

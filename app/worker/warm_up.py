@@ -1,12 +1,12 @@
 """What the fork server does while it is idle, so that the workers that it forks later need not: it loads kernels, the
 common ones and those that workers report to have loaded, and derives what the engine derives once in a process. Then it
-moves its memory to huge pages, which makes forks cheaper. Workers report the fit that they have run too.
+moves its memory to huge pages, which makes forks cheaper. Workers report the fits that they have run too.
 """
 
 import contextlib
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,6 +22,9 @@ DATAGRAM_BYTES = 1 << 16
 
 LOADED_MAX = 128
 """Kernels that are loaded for workers besides the common ones: 0.2 MB each."""
+
+FITS_MAX = 4
+"""Fits, the last ones that differ, which a worker that waits begins: 0.02 to 0.1 s each."""
 
 REPORT_SECONDS = 1.0
 
@@ -57,10 +60,10 @@ def train_once() -> None:
 class WorkerReporter:
     """The end of a worker. It does not wait for the fork server: a report that there is no room for is dropped."""
 
-    def __init__(self, channel: socket.socket | None, last_fit: bytes | None = None) -> None:
-        """Report on `channel` what is loaded from now on, and fits unlike the last one; None: to nobody."""
+    def __init__(self, channel: socket.socket | None, last_fits: Sequence[bytes] = ()) -> None:
+        """Report on `channel` what is loaded from now on, and fits unlike the last ones; None: to nobody."""
         self._channel = channel
-        self._last_fit = last_fit
+        self._last_fits = last_fits
         self._reported = engine.loaded_kernels()
         self._due_at = 0.0
 
@@ -79,9 +82,9 @@ class WorkerReporter:
         self._send("\n".join(new).encode())
 
     def report_fit(self, assignment: Assignment) -> None:
-        """Report a fit that has run, if one is begun again and the last one was not like it."""
+        """Report a fit that has run, if it can be begun again and none of the last ones was like it."""
         description = describe_fit(assignment)
-        if description is not None and not is_alike(self._last_fit, assignment):
+        if description is not None and not any(is_alike(last, assignment) for last in self._last_fits):
             self._send(description)
 
     def _send(self, report: bytes) -> None:
@@ -100,8 +103,8 @@ class WarmUp:
         self._room = 0
         self.is_idle = True
         """Whether there is nothing to do."""
-        self.last_fit: bytes | None = None
-        """The description of the fit that a worker has reported last."""
+        self.last_fits: tuple[bytes, ...] = ()
+        """Descriptions of the fits that workers have reported last."""
 
     def start(self) -> None:
         """Load the common kernels, train once, prepare ops and options, and load what workers report.
@@ -116,7 +119,7 @@ class WarmUp:
         """Read the report of a worker."""
         report = self.reports.recv(DATAGRAM_BYTES)
         if report.startswith(b"{"):
-            self.last_fit = report
+            self.last_fits = (*self.last_fits, report)[-FITS_MAX:]
             return
         loaded = engine.loaded_kernels()
         names = report.decode().split("\n")

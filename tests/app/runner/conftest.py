@@ -6,7 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -226,8 +226,11 @@ class SupervisorHarness:
 
 @contextmanager
 def all_end(pids: Sequence[int], seconds: float) -> Iterator[None]:
-    """Whatever the block does, it makes an end of all these processes within `seconds`."""
-    waiting = [os.pidfd_open(pid) for pid in pids]
+    """Whatever the block does, it makes an end of all these processes within `seconds`; some may have ended by then."""
+    waiting = []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            waiting.append(os.pidfd_open(pid))
     yield
     end = time.monotonic() + seconds
     while waiting:

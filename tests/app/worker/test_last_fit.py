@@ -1,4 +1,4 @@
-"""The fit that ran last, begun again: which fits are, what of their data is used, and that nothing is written."""
+"""Fits that ran last, begun again: which fits are, what of their data is used, and that nothing is written."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,7 +75,6 @@ def test_fits_begin_alike_if_they_differ_in_seed_rate_or_length(assign: Assign, 
     assert not is_alike(description, assign(batch_size=8))
     assert not is_alike(description, assign(optimizer={"kind": "adam", "lr": 0.1}))
     assert not is_alike(description, replace(assignment, definition={**assignment.definition, "name": "another"}))
-    assert not is_alike(None, assignment)
 
 
 def test_what_cannot_be_begun_is_an_error(assignment: Assignment, tmp_path: Path) -> None:

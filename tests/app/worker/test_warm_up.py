@@ -10,7 +10,7 @@ import engine
 from app.domain.messages import Assignment
 from app.worker import warm_up
 from app.worker.last_fit import MEMORY_MAX, describe_fit
-from app.worker.warm_up import DATAGRAM_BYTES, WarmUp, WorkerReporter
+from app.worker.warm_up import DATAGRAM_BYTES, FITS_MAX, WarmUp, WorkerReporter
 from engine.core.registry import OPS, Op
 from engine.core.shape_rules import same
 from engine.core.value import Array
@@ -94,16 +94,15 @@ def test_an_error_ends_the_warming_up(warming: WarmUp, monkeypatch: pytest.Monke
     assert warming.is_idle
 
 
-def test_a_fit_is_reported_unless_the_last_one_began_alike(warming: WarmUp, assign: Callable[..., Assignment]) -> None:
-    assignment = replace(assign(), memory_bytes=MEMORY_MAX)
-    WorkerReporter(warming.reporting).report_fit(assignment)
-    warming.receive()
-    assert warming.last_fit == describe_fit(assignment)
-    reporter = WorkerReporter(warming.reporting, warming.last_fit)
-    reporter.report_fit(replace(assignment, fit_id="fit_2", request={**assignment.request, "seed": 5}))
+def test_a_fit_is_reported_unless_one_of_the_last_began_alike(
+    warming: WarmUp, assign: Callable[..., Assignment]
+) -> None:
+    fits = [replace(assign(batch_size=size), memory_bytes=MEMORY_MAX) for size in range(1, FITS_MAX + 2)]
+    for fit in fits:
+        WorkerReporter(warming.reporting, warming.last_fits).report_fit(fit)
+        warming.receive()
+    assert warming.last_fits == tuple(map(describe_fit, fits[-FITS_MAX:]))
+    reporter = WorkerReporter(warming.reporting, warming.last_fits)
+    reporter.report_fit(replace(fits[1], fit_id="fit_2", request={**fits[1].request, "seed": 5}))
     with pytest.raises(BlockingIOError):
         warming.reports.recv(DATAGRAM_BYTES, socket.MSG_DONTWAIT)
-    other = replace(assignment, request={**assignment.request, "batch_size": 8})
-    reporter.report_fit(other)
-    warming.receive()
-    assert warming.last_fit == describe_fit(other)
