@@ -126,7 +126,7 @@ def installed_folder(here: Path) -> Path:
     """Return the folder beside the sources in `here`, whether it exists or not."""
     processor = f"{llvmlite.binding.get_host_cpu_name()} {llvmlite.binding.get_host_cpu_features().flatten()}"
     digest = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {processor}".encode())
-    for source in (here / "kernel.py", *sorted((here / "inline").glob("*.py"))):
+    for source in (here / "kernel.py", here / "linked_code.py", *sorted((here / "inline").glob("*.py"))):
         digest.update(source.read_bytes())
     return here / "__pycache__" / f"kernels-{digest.hexdigest()[:16]}"
 

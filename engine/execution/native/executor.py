@@ -87,7 +87,7 @@ class NativeExecutor(NumpyExecutor):
         self._make_scratch(lowered)
         items = (item for phase in lowered for items in phase for item in items)
         calls = (call for item in items if isinstance(item, list) for call in item)
-        compile_missing((call.kernel, call.dtype) for call in calls)
+        compile_missing(code for call in calls for code in call.codes)
         for phase in lowered:
             encoded = [
                 [pair for item in items for pair in self._encoded(item, shard)] for shard, items in enumerate(phase)

@@ -1,8 +1,9 @@
 """Compiled kernels: functions over an address block, one machine code for each dtype, kept on disk.
 
 A kernel is a Python function of one argument, the address of a block of 64-bit integers that holds its operands:
-addresses, extents, and floats by their bits. In its body `real` stands for the dtype it is compiled for. It is compiled
-when its address is first asked for, unless the code is on disk from before.
+addresses, extents, and floats by their bits. In its body `real` stands for the dtype it is compiled for, and `stored`
+for that of operands in memory where it is another one. It is compiled when its address is first asked for, unless the
+code is on disk from before.
 """
 
 from __future__ import annotations
@@ -21,21 +22,27 @@ from numba import types
 from engine.core.dtypes import DType
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.code_folder import compile_kept
+from engine.execution.native.linked_code import LinkedCompiler
 
 real = np.float32
 """What the dtype of a kernel is called in its body."""
 itemsize = 4
 """What the bytes of one number are called there."""
+stored = np.float32
+"""What the dtype is called that operands have in memory, where it is another one."""
 
 SIGNATURE = types.void(types.CPointer(types.int64))
 # Sums may be reordered so that they use vector registers; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "arcp", "nsz"}
-# Only kernels call them: what Python or C would call them by takes 8 % of the time in which kernels are compiled.
-_INLINED = {
-    "error_model": "numpy", "boundscheck": False, "forceinline": True,
+_KERNEL = {"fastmath": FAST, "error_model": "numpy", "boundscheck": False}
+# Only kernels call them: there is nothing for Python or C to call them by.
+_LINKED = {
+    "error_model": "numpy", "boundscheck": False, "pipeline_class": LinkedCompiler,
     "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
 }  # fmt: skip
 FLOATS: tuple[DType, ...] = (np.dtype(np.float32), np.dtype(np.float64))
+BITS: DType = np.dtype(np.uint16)
+"""As what kernels find bfloat16 in memory: by their bits."""
 PAIRS: DType = np.dtype(np.int32)
 """In kernels of matrix products: pairs of bfloat16 by their bits, whose products are summed in float32."""
 
@@ -55,6 +62,7 @@ class Kernel:
         name: str = "",
         parts: Mapping[str, Callable[..., Any]] | None = None,
         of_float32: Sequence[str] = (),
+        stored: DType | None = None,
     ) -> None:
         """Compile nothing yet.
 
@@ -64,12 +72,14 @@ class Kernel:
             name: what the kernel is called, unless as the body.
             parts: functions that the body, and those behind them, call by these names; in them `real` is the dtype too.
             of_float32: the parts in which `real` is float32 all the same.
+            stored: what `stored` is, unless it is what `real` is.
         """
         self.name = name or body.__name__
         self.body = body
         self.dtypes = dtypes
         self.parts = dict(parts or {})
         self.of_float32 = frozenset(of_float32)
+        self.stored = stored
         KERNELS.append(self)
         self._compiled: dict[DType, Any] = {}
 
@@ -98,10 +108,9 @@ class Kernel:
         parts: dict[str, Any] = {}
         for name, part in self.parts.items():
             parts[name] = inline(_typed(part, FLOATS[0] if name in self.of_float32 else dtype, name, parts))
-        body = _typed(self.body, dtype, self.code_name(dtype), parts)
-        return compile_kept(
-            lambda kept: numba.cfunc(SIGNATURE, cache=kept, fastmath=FAST, error_model="numpy", boundscheck=False)(body)
-        )
+        names = {**parts, "stored": (self.stored or dtype).type}
+        body = _typed(self.body, dtype, self.code_name(dtype), names)
+        return compile_kept(lambda kept: numba.cfunc(SIGNATURE, cache=kept, **_KERNEL)(body))
 
     def _digest(self) -> str:
         """Return what changes with the parts."""
@@ -143,13 +152,18 @@ def kernel_of(*dtypes: type) -> Callable[[Callable[[Any], None]], Kernel]:
 
 def inline(function: Callable[..., Any]) -> Any:
     """Make a function that kernels call; it becomes part of their code."""
-    return numba.njit(fastmath=FAST, **_INLINED)(function)
+    return numba.njit(fastmath=FAST, forceinline=True, **_LINKED)(function)
 
 
 def inline_exact(function: Callable[..., Any]) -> Any:
     """Make a function that kernels call, whose operations round one by one, as NumPy's."""
     # Unless it is set, the option of the caller holds.
-    return numba.njit(fastmath=False, **_INLINED)(function)
+    return numba.njit(fastmath=False, forceinline=True, **_LINKED)(function)
+
+
+def linked(function: Callable[..., Any]) -> Any:
+    """Make a function that kernels call, for which LLVM decides whether it becomes part of its caller's code."""
+    return numba.njit(**_LINKED)(function)
 
 
 @cache

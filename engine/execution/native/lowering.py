@@ -26,7 +26,15 @@ class Status:
     """An int64 that a kernel sets to 1 for an invalid operand; the NumPy kernel then raises the error."""
 
 
-Argument = int | float | Array | Scratch | Status
+@dataclass(frozen=True, slots=True)
+class KernelAddress:
+    """The address of another kernel, which a kernel calls with its own block."""
+
+    kernel: Kernel
+    dtype: DType
+
+
+Argument = int | float | Array | Scratch | Status | KernelAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,12 @@ class Call:
     arguments: tuple[Argument, ...]
     scratch: int = 0
     elementwise: bool = False
+
+    @property
+    def codes(self) -> list[tuple[Kernel, DType]]:
+        """The machine codes that run, each as a kernel and a dtype."""
+        called = [argument for argument in self.arguments if isinstance(argument, KernelAddress)]
+        return [(self.kernel, self.dtype), *((each.kernel, each.dtype) for each in called)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +111,8 @@ def word(argument: Argument, scratch: int) -> int:
         return address_of(argument)
     if isinstance(argument, Scratch):
         return scratch + argument.offset
+    if isinstance(argument, KernelAddress):
+        return argument.kernel.address(argument.dtype)
     assert not isinstance(argument, Status), "the executor gives every status a word"
     if isinstance(argument, float):
         bits: int = struct.unpack("<q", struct.pack("<d", argument))[0]
@@ -113,3 +129,8 @@ def alike(*arrays: Array) -> bool:
     """Tell whether arrays have one floating dtype that kernels are compiled for, and are row-major."""
     dtype = arrays[0].dtype
     return dtype.char in "fd" and all(a.dtype == dtype and a.flags.c_contiguous for a in arrays)
+
+
+def are_bfloat16(*arrays: Array) -> bool:
+    """Tell whether arrays are of bfloat16, and row-major."""
+    return all(array.dtype is BFLOAT16 and array.flags.c_contiguous for array in arrays)

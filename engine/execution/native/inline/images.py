@@ -14,8 +14,9 @@ from typing import Any
 import numba
 
 from engine.execution.native.inline.matrix_tiles import transpose, transpose_every_second, transpose_in_turn
-from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_every_second, copy_row
+from engine.execution.native.inline.pointers import size_of, view
+from engine.execution.native.inline.vectors import copy_every_second, copy_number, copy_row
+from engine.execution.native.kernel import linked
 
 IMAGES, GROUPS, INPUTS, OUTPUTS = 0, 1, 2, 3
 """Words: images, groups of channels, and the channels of a group on both sides."""
@@ -30,17 +31,19 @@ PADDED, PADDED_BYTES, LANES = 32, 33, 34
 """Scratch memory for the copy, and its bytes; numbers in a vector register."""
 SIDE = 35
 """How many images lie side by side: all of a tile, or 1."""
-HEAD = 36
+COPY, COPY_SOURCE, COPY_IMAGES, COPY_PLANE, COPY_FIRST, COPY_ROWS = 36, 37, 38, 39, 40, 41
+"""Address of the kernel that copies a tile, and what the kernel that calls it sets: see `copy_tile`."""
+HEAD = 42
 """How many words the geometry has."""
 
 
-@numba.njit(error_model="numpy")
+@linked
 def phases(a: Any, axis: Any) -> Any:
     """Return how many phases of an axis are read."""
     return min(a[STRIDE + axis], (a[TAPS + axis] - 1) * a[DILATION + axis] + 1)
 
 
-@numba.njit(error_model="numpy")
+@linked
 def clear(address: Any, size: Any) -> None:
     """Set bytes to zero."""
     words = view(address, size // 8, numba.int64)
@@ -48,7 +51,7 @@ def clear(address: Any, size: Any) -> None:
         words[i] = 0
 
 
-@numba.njit(error_model="numpy")
+@linked
 def write_table(a: Any, table: Any, kernel: Any, itemsize: Any) -> Any:
     """Write where in a copy each element of a kernel lies, channel by channel; return how many there are.
 
@@ -80,41 +83,35 @@ def write_table(a: Any, table: Any, kernel: Any, itemsize: Any) -> Any:
     return count
 
 
-@numba.njit(error_model="numpy")
-def copy_tile(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: Any, itemsize: Any, real: Any) -> None:
-    """Copy what `rows` rows of windows of some images read; the copy's other places are zero already.
+@linked
+def copy_tile(a: Any, real: Any, stored: Any) -> None:
+    """Copy what some rows of windows of some images read; the copy's other places are zero already.
 
-    Args:
-        a: the block.
-        source: address of the first image's first channel.
-        images: how many images.
-        plane: the windows' plane.
-        first: their first row.
-        rows: how many rows.
-        itemsize: bytes of a number.
-        real: their dtype.
+    Words: COPY_SOURCE the address of the first image's first channel, COPY_IMAGES how many images, COPY_PLANE the plane
+    of the windows, COPY_FIRST their first row, COPY_ROWS how many rows. `real` is the dtype of the copy, `stored` that
+    of the images.
     """
-    target = a[PADDED]
-    rows += (a[TAPS + 1] - 1) * a[DILATION + 1] // a[STRIDE + 1]
+    target, source, images, plane, first = a[PADDED], a[COPY_SOURCE], a[COPY_IMAGES], a[COPY_PLANE], a[COPY_FIRST]
+    rows = a[COPY_ROWS] + (a[TAPS + 1] - 1) * a[DILATION + 1] // a[STRIDE + 1]
     across, down = phases(a, 2), phases(a, 1)
-    part = a[TILE_IMAGES] * a[HEIGHT] * a[PITCH] * itemsize
+    part = a[TILE_IMAGES] * a[HEIGHT] * a[PITCH] * size_of(real)
     for channel in range(a[INPUTS]):
         for i in range(a[TAPS]):
             z = plane * a[STRIDE] + i * a[DILATION] - a[BEFORE]
-            base = source + channel * a[SOURCE_CHANNEL] + z * a[EXTENT + 1] * a[EXTENT + 2] * itemsize
+            base = source + channel * a[SOURCE_CHANNEL] + z * a[EXTENT + 1] * a[EXTENT + 2] * size_of(stored)
             for f in range(down):
                 y = first * a[STRIDE + 1] + f - a[BEFORE + 1]
                 # All rows are outside where the plane is.
                 top = y if z >= 0 and z < a[EXTENT] else a[EXTENT + 1]
                 if a[SIDE] > 1:
-                    copy_rows_beside(a, target, part, base, images, top, rows, across, itemsize, real)
+                    copy_rows_beside(a, target, part, base, images, top, rows, across, real, stored)
                 else:
                     for g in range(across):
-                        copy_rows(a, target + g * part, base, images, top, rows, g, itemsize, real)
+                        copy_rows(a, target + g * part, base, images, top, rows, g, real, stored)
                 target += across * part
 
 
-@numba.njit(error_model="numpy")
+@linked
 def columns_of(a: Any, phase: Any) -> Any:
     """Return what is copied of a column phase: the first place in a row of the copy, its column, and how many."""
     step = a[STRIDE + 2]
@@ -124,22 +121,22 @@ def columns_of(a: Any, phase: Any) -> Any:
     return start, column, max(min(width, (a[EXTENT + 2] - column + step - 1) // step), 0)
 
 
-@numba.njit(error_model="numpy")
+@linked
 def copy_rows(
-    a: Any, target: Any, base: Any, images: Any, top: Any, rows: Any, phase: Any, itemsize: Any, real: Any
+    a: Any, target: Any, base: Any, images: Any, top: Any, rows: Any, phase: Any, real: Any, stored: Any
 ) -> None:
     """Copy a column phase of `rows` rows of each image, from row `top` on; zeros for rows that are outside."""
     start, column, width = columns_of(a, phase)
-    step = a[EXTENT + 2] * itemsize
+    step = a[EXTENT + 2] * size_of(stored)
     for image in range(images):
         for row in range(rows):
             y = top + row * a[STRIDE + 1]
-            line = base + image * a[SOURCE_IMAGE] + y * step + column * itemsize
-            place = target + ((image * a[HEIGHT] + row) * a[PITCH] + start) * itemsize
-            copy_line(place, line, width, a[STRIDE + 2], y >= 0 and y < a[EXTENT + 1], itemsize, real)
+            line = base + image * a[SOURCE_IMAGE] + y * step + column * size_of(stored)
+            place = target + ((image * a[HEIGHT] + row) * a[PITCH] + start) * size_of(real)
+            copy_line(place, line, width, a[STRIDE + 2], y >= 0 and y < a[EXTENT + 1], real, stored)
 
 
-@numba.njit(error_model="numpy")
+@linked
 def copy_rows_beside(
     a: Any,
     target: Any,
@@ -149,11 +146,11 @@ def copy_rows_beside(
     top: Any,
     rows: Any,
     across: Any,
-    itemsize: Any,
     real: Any,
+    stored: Any,
 ) -> None:
     """Copy all column phases, `part` bytes apart, of rows of images that lie side by side; as `copy_rows`."""
-    side, step = a[SIDE], a[SIDE] * itemsize
+    side, step = a[SIDE], a[SIDE] * size_of(real)
     start, column, width = columns_of(a, 0)
     other_start, other_column, other_width = columns_of(a, 1)
     second = 1
@@ -164,25 +161,25 @@ def copy_rows_beside(
     for row in range(rows):
         y = top + row * a[STRIDE + 1]
         inside = y >= 0 and y < a[EXTENT + 1]
-        line, place = base + y * a[EXTENT + 2] * itemsize, target + row * a[PITCH] * step
+        line, place = base + y * a[EXTENT + 2] * size_of(stored), target + row * a[PITCH] * step
         if in_turn and inside:
             even, odd = place + (1 - second) * part + start * step, place + second * part + other_start * step
             for first in range(0, images, a[LANES]):
-                read, shift = line + first * a[SOURCE_IMAGE] + column * itemsize, first * itemsize
+                read, shift = line + first * a[SOURCE_IMAGE] + column * size_of(stored), first * size_of(real)
                 transpose_in_turn(
                     even + shift, odd + shift, step, read, a[SOURCE_IMAGE], min(a[LANES], images - first),
-                    width + other_width, real(0),
+                    width + other_width, (real(0), stored(0)),
                 )  # fmt: skip
         else:
             for g in range(across):
                 begin, c, count = columns_of(a, g)
                 copy_beside(
-                    place + g * part + begin * step, side, line + c * itemsize, a[SOURCE_IMAGE],
-                    images if inside else 0, a[STRIDE + 2], count, a[LANES], itemsize, real,
+                    place + g * part + begin * step, side, line + c * size_of(stored), a[SOURCE_IMAGE],
+                    images if inside else 0, a[STRIDE + 2], count, a[LANES], real, stored,
                 )  # fmt: skip
 
 
-@numba.njit(error_model="numpy")
+@linked
 def copy_beside(
     target: Any,
     side: Any,
@@ -192,8 +189,8 @@ def copy_beside(
     step: Any,
     count: Any,
     lanes: Any,
-    itemsize: Any,
     real: Any,
+    stored: Any,
 ) -> None:
     """Copy `count` numbers of a row, every `step`-th, of images to where `side` of them lie side by side.
 
@@ -204,47 +201,51 @@ def copy_beside(
         for e in range(numbers.size):
             numbers[e] = real(0)
     if count > 0 and step <= 2:
+        apart = side * size_of(real)
         for first in range(0, images, lanes):
-            place, line, height = target + first * itemsize, source + first * image_step, min(lanes, images - first)
+            place, line = target + first * size_of(real), source + first * image_step
+            height = min(lanes, images - first)
             if step == 1:
-                transpose(place, side * itemsize, line, image_step, height, count, real(0))
+                transpose(place, apart, line, image_step, height, count, (real(0), stored(0)))
             else:
-                transpose_every_second(place, side * itemsize, line, image_step, height, count, real(0))
+                transpose_every_second(place, apart, line, image_step, height, count, (real(0), stored(0)))
     elif step > 2:
         for image in range(images):
-            place, line = target + image * itemsize, source + image * image_step
-            copy_apart(place, side, line, step, count, itemsize, real)
+            place, line = target + image * size_of(real), source + image * image_step
+            copy_apart(place, side, line, step, count, real, stored)
 
 
-@numba.njit(error_model="numpy")
-def copy_apart(target: Any, apart: Any, source: Any, step: Any, count: Any, itemsize: Any, real: Any) -> None:
+@linked
+def copy_apart(target: Any, apart: Any, source: Any, step: Any, count: Any, written: Any, read: Any) -> None:
     """Copy every `step`-th number to every `apart`-th place, `count` in all."""
     for _ in range(count):
-        view(target, 1, real)[0] = view(source, 1, real)[0]
-        target += apart * itemsize
-        source += step * itemsize
+        copy_number(target, source, (written(0), read(0)))
+        target += apart * size_of(written)
+        source += step * size_of(read)
 
 
-@numba.njit(error_model="numpy")
+@linked
 def vectors_of(a: Any, rows: Any) -> Any:
     """Return how many vectors the windows of `rows` rows span, in the copy of an image or of images side by side."""
     numbers = ((rows - 1) * a[PITCH] + a[COUNT + 2]) * a[SIDE]
     return (numbers + a[LANES] - 1) // a[LANES]
 
 
-@numba.njit(error_model="numpy")
-def copy_line(target: Any, source: Any, width: Any, step: Any, inside: Any, itemsize: Any, real: Any) -> None:
+@linked
+def copy_line(target: Any, source: Any, width: Any, step: Any, inside: Any, real: Any, stored: Any) -> None:
     """Copy every `step`-th number of a row, or write zeros where there is no such row."""
     if not inside:
         numbers = view(target, max(width, 0), real)
         for e in range(numbers.size):
             numbers[e] = real(0)
     elif step == 1:
-        copy_row(target, source, width, real(0))
+        copy_row(target, source, width, (real(0), stored(0)))
     elif step == 2:
-        copy_every_second(target, source, width, real(0))
+        copy_every_second(target, source, width, (real(0), stored(0)))
+    elif size_of(real) != size_of(stored):
+        copy_apart(target, 1, source, step, width, real, stored)
     elif width > 0:
         numbers = view(target, width, real)
-        spread = view(source, (width - 1) * step + 1, real)
+        spread = view(source, (width - 1) * step + 1, stored)
         for e in range(numbers.size):
             numbers[e] = spread[e * step]

@@ -155,18 +155,21 @@ def _transpose(
         starts.append(builder.add(source, builder.mul(builder.select(inside, emit.word(row), last), source_step)))
     blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
 
+    whole = emit.masks_of_stored(rows, written_apart)
+
     def block(index: Any, _: list[Any]) -> list[Any]:
         first = builder.mul(index, emit.word(emit.lanes))
         left = builder.sub(columns, first)
-        read = [emit.load_first(emit.at(start, (first, read_apart * emit.size)), left, read_apart) for start in starts]
+        masks = emit.masks_of_first(left, read_apart)
+        places = (emit.at(start, (first, read_apart * emit.read_size)) for start in starts)
+        read = [emit.load_lanes(place, masks) for place in places]
         for column, vector in enumerate(transposed(emit, read)):
-            inside = builder.icmp_signed("<", emit.word(column), left)
-            kept = builder.select(inside, rows, emit.word(0))
+            inside = emit.spread(builder.icmp_signed("<", emit.word(column), left), ir.IntType(1))
             # Columns go to the targets in turn; there are as many of a block for each.
             turns, turn = divmod(column, len(targets))
             row = builder.add(builder.mul(index, emit.word(emit.lanes // len(targets))), emit.word(turns))
             place = builder.add(targets[turn], builder.mul(row, target_step))
-            emit.store_first(vector, place, kept, written_apart)
+            emit.store_lanes(vector, place, [builder.and_(mask, inside) for mask in whole])
         return []
 
     emit.loop(blocks, [], block)

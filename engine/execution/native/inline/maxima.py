@@ -141,7 +141,7 @@ def _window_maxima(
 
     def windows(shift: Any, mask: Any) -> None:
         done = builder.sdiv(shift, emit.word(emit.size))
-        first = emit.at(source, (shift, step))
+        first = emit.scaled(source, shift, step * emit.read_size)
         start = builder.add(place, builder.mul(done, emit.word(step)))
         at = builder.add(emit.spread(builder.trunc(start, INDEX), INDEX), spread)
         left = None if mask is None else builder.sub(count, done)
@@ -149,13 +149,14 @@ def _window_maxima(
         def tap(index: Any, values: list[Any]) -> list[Any]:
             old, old_place = values
             offset = emit.load(emit.at(offsets, (index, 8)), WORD)
-            number = _every(emit, step, emit.at(first, (offset, emit.size)), left)
+            number = _every(emit, step, emit.at(first, (offset, emit.read_size)), left)
             taken = _is_larger(builder, number, old)
             here = builder.add(at, emit.spread(builder.trunc(offset, INDEX), INDEX))
             return [builder.select(taken, number, old), builder.select(taken, here, old_place)]
 
         number, found_place = emit.loop(taps, [least, at], tap)
-        emit.masked_store(number, builder.add(best, shift), mask)
+        stored = emit.upper_halves(number) if emit.writes_halves else number
+        emit.masked_store(stored, emit.scaled(best, shift, emit.written_size), mask)
         emit.masked_store(found_place, emit.at(found, (done, 4)), mask)
 
     masked_row(emit, count, windows)
@@ -164,14 +165,14 @@ def _window_maxima(
 def _every(emit: Emitter, step: int, address: Any, left: Any) -> Any:
     """Load every number of `step`, as many as a vector has lanes, or `left`: nothing behind the last one is read."""
     if step == 1:
-        return emit.masked_load(address, None if left is None else emit.first_lanes(left))
+        return emit.read(address, None if left is None else emit.first_lanes(left))
     builder, lanes = emit.builder, emit.lanes
     masks = [None, None]
     if left is not None:
         read = builder.sub(builder.add(left, left), emit.word(1))
         masks = [emit.first_lanes(read), emit.first_lanes(builder.sub(read, emit.word(lanes - 1)))]
-    low = emit.masked_load(address, masks[0])
-    high = emit.masked_load(builder.add(address, emit.word((lanes - 1) * emit.size)), masks[1])
+    low = emit.read(address, masks[0])
+    high = emit.read(builder.add(address, emit.word((lanes - 1) * emit.read_size)), masks[1])
     # The second vector begins with the last number of the first one.
     chosen = [2 * lane if 2 * lane < lanes else 2 * lane + 1 for lane in range(lanes)]
     return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(INDEX, lanes), chosen))

@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from engine.execution.native.kernel import linked
+
 _INT = ir.IntType(64)
 
 
@@ -94,7 +96,25 @@ def call(typing_context: Any, function: Any, block: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
-@numba.njit
+@intrinsic
+def call_with(typing_context: Any, function: Any, block: Any) -> Any:
+    """Call the kernel at the address `function` with the caller's own block of operands."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [_INT.as_pointer()])
+        builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), [arguments[1]])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, block), generate
+
+
+@linked
+def size_of(dtype: Any) -> Any:
+    """Return the bytes of a number."""
+    return view(0, 0, dtype).itemsize
+
+
+@linked
 def view(address: Any, extent: Any, dtype: Any) -> Any:
     """Return the array of `extent` elements of `dtype` at an address."""
     return numba.carray(_pointer(address), (extent,), dtype)

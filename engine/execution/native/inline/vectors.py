@@ -1,6 +1,7 @@
 """Vector registers by hand, where a loop's shape would hide them: rows of any length, blocks of products.
 
-Every function takes a zero whose dtype is that of the numbers it works on.
+Every function takes a zero whose dtype is that of the numbers it works on. Those that copy also take a pair, of what
+they write and what they read: a zero of uint16 stands for bfloat16 by their bits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numba.extending import intrinsic
 
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
+_HALF = ir.IntType(16)
 
 
 class _BFloat(ir.Type):  # type: ignore[misc] # llvmlite has no types
@@ -55,10 +57,13 @@ class Emitter:
     """What a block of vector code is written with: addresses are 64-bit words, vectors have all a register's lanes."""
 
     def __init__(self, builder: Any, zero: Any) -> None:
-        """Write at the place of `builder`; `zero` is the numba type of the numbers.
+        """Write at the place of `builder`; `zero` is the numba type of the numbers, or of those written and those read.
 
         Of int32 it means pairs of bfloat16 by their bits, whose products are summed in float32.
         """
+        written, read = zero if isinstance(zero, types.BaseTuple) else (zero, zero)
+        self.writes_halves, self.reads_halves = written == types.uint16, read == types.uint16
+        zero = next((kind for kind in (written, read) if kind != types.uint16), types.float32)
         self.pairs = zero == types.int32
         single = self.pairs or zero == types.float32
         self.builder = builder
@@ -67,6 +72,9 @@ class Emitter:
         self.lanes = vector_bytes() // self.size
         self.vector = ir.VectorType(self.number, self.lanes)
         self._suffix = "f32" if single else "f64"
+        self.read_size, self.written_size = (
+            2 if halves else self.size for halves in (self.reads_halves, self.writes_halves)
+        )
 
     def word(self, value: int) -> Any:
         """Return a constant word."""
@@ -78,6 +86,12 @@ class Emitter:
             if times:
                 address = self.builder.add(address, self.builder.mul(amount, self.word(times)))
         return address
+
+    def scaled(self, address: Any, shift: Any, step: int) -> Any:
+        """Return an address moved by the bytes of as many numbers as `shift` spans, where one takes `step` bytes."""
+        if step < self.size:
+            return self.builder.add(address, self.builder.sdiv(shift, self.word(self.size // step)))
+        return self.at(address, (shift, step // self.size))
 
     def load(self, address: Any, kind: Any) -> Any:
         """Load a vector, number or word of any alignment."""
@@ -100,19 +114,77 @@ class Emitter:
 
         No memory is touched behind the last one. At most all lanes are filled.
         """
+        return self.load_lanes(address, self.masks_of_first(count, apart))
+
+    def masks_of_first(self, count: Any, apart: int) -> list[Any]:
+        """Return the masks of the registers in which the first `count` numbers lie that are `apart`."""
         if apart == 1:
-            return self.masked_load(address, self.first_lanes(count))
-        builder, lanes = self.builder, self.lanes
-        read = builder.sub(builder.add(count, count), self.word(1))
-        low = self.masked_load(address, self.first_lanes(read))
-        behind = self.at(address, (self.word(lanes), self.size))
-        high = self.masked_load(behind, self.first_lanes(builder.sub(read, self.word(lanes))))
-        even = ir.Constant(ir.VectorType(INDEX, lanes), [2 * lane for lane in range(lanes)])
-        return builder.shuffle_vector(low, high, even)
+            return [self.first_lanes(count)]
+        read = self.builder.sub(self.builder.add(count, count), self.word(1))
+        return [self.first_lanes(read), self.first_lanes(self.builder.sub(read, self.word(self.lanes)))]
+
+    def load_lanes(self, address: Any, masks: list[Any]) -> Any:
+        """Load the numbers of a mask, or every second one of the numbers of two."""
+        if len(masks) == 1:
+            return self.read(address, masks[0])
+        low, high = (
+            self.read(self.at(address, (self.word(k * self.lanes), self.read_size)), m) for k, m in enumerate(masks)
+        )
+        even = ir.Constant(ir.VectorType(INDEX, self.lanes), [2 * lane for lane in range(self.lanes)])
+        return self.builder.shuffle_vector(low, high, even)
+
+    def read(self, address: Any, mask: Any) -> Any:
+        """Load the numbers of a mask from where they are stored, as `masked_load`; halves are widened."""
+        if not self.reads_halves:
+            return self.masked_load(address, mask)
+        return self._lower(self.masked_load_halves(address, mask))
+
+    def write(self, value: Any, address: Any, mask: Any) -> None:
+        """Store the numbers of a mask, as `masked_store`; halves are rounded."""
+        self.masked_store(self._rounded(value) if self.writes_halves else value, address, mask)
+
+    def read_number(self, address: Any) -> Any:
+        """Load a number from where it is stored."""
+        if not self.reads_halves:
+            return self.load(address, self.number)
+        bits = self.load(address, _HALF)
+        bits.align = 2
+        upper = self.builder.shl(self.builder.zext(bits, INDEX), ir.Constant(INDEX, 16))
+        return self.builder.bitcast(upper, self.number)
+
+    def write_number(self, number: Any, address: Any) -> None:
+        """Store a number."""
+        if self.writes_halves:
+            number = self.builder.extract_element(self._rounded(self.repeated(number)), ir.Constant(INDEX, 0))
+        self.store(number, address)
+
+    def upper_halves(self, value: Any) -> Any:
+        """Return the upper halves of float32: their bits as bfloat16 if they are some."""
+        bits = self.builder.bitcast(value, ir.VectorType(INDEX, self.lanes))
+        upper = self.builder.lshr(bits, ir.Constant(bits.type, [16] * self.lanes))
+        return self.builder.trunc(upper, ir.VectorType(_HALF, self.lanes))
+
+    def _rounded(self, value: Any) -> Any:
+        """Return the bits of float32 as bfloat16, by the instruction if there is one, for which subnormals are 0."""
+        builder, words = self.builder, ir.VectorType(_HALF, self.lanes)
+        if multiplies_pairs():
+            return builder.bitcast(builder.fptrunc(value, ir.VectorType(_BFloat(), self.lanes)), words)
+        bits = builder.bitcast(value, ir.VectorType(INDEX, self.lanes))
+        one, half, shift, quiet = (ir.Constant(bits.type, [n] * self.lanes) for n in (1, 0x7FFF, 16, 0x40))
+        upper = builder.lshr(bits, shift)
+        nearest = builder.lshr(builder.add(builder.add(bits, half), builder.and_(upper, one)), shift)
+        is_nan = builder.fcmp_unordered("uno", value, value)
+        return builder.trunc(builder.select(is_nan, builder.or_(upper, quiet), nearest), words)
 
     def store(self, value: Any, address: Any) -> None:
         """Store a vector or number."""
-        self.builder.store(value, self.builder.inttoptr(address, value.type.as_pointer())).align = self.size
+        stored = self.builder.store(value, self.builder.inttoptr(address, value.type.as_pointer()))
+        stored.align = min(self._bytes_of(value), self.size)
+
+    def _bytes_of(self, value: Any) -> int:
+        """Return the bytes of a number, or of one of a vector's."""
+        kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type
+        return kind.width // 8 if isinstance(kind, ir.IntType) else self.size
 
     def zeros(self) -> Any:
         """Return a vector of zeros."""
@@ -200,34 +272,45 @@ class Emitter:
         elif vector_bytes() != 64:
             self._store_first(value, address, mask)
         else:
-            suffix = "i32" if value.type.element == INDEX else self._suffix
+            suffix = self._suffix if value.type.element == self.number else f"i{value.type.element.width}"
             name = f"llvm.masked.store.v{self.lanes}{suffix}.p0"
             pointer, bits = value.type.as_pointer(), ir.VectorType(ir.IntType(1), self.lanes)
             function = self._function(name, ir.VoidType(), [value.type, pointer, INDEX, bits])
             place = self.builder.inttoptr(address, pointer)
-            self.builder.call(function, [value, place, ir.Constant(INDEX, 4), mask])
+            self.builder.call(function, [value, place, ir.Constant(INDEX, min(self._bytes_of(value), 4)), mask])
 
     def store_first(self, value: Any, address: Any, count: Any, apart: int) -> None:
         """Store the first `count` numbers, at most all, to neighbouring places, or to every second if 2 `apart`.
 
         The latter is for machines with AVX-512.
         """
+        self.store_lanes(value, address, self.masks_of_stored(count, apart))
+
+    def masks_of_stored(self, count: Any, apart: int) -> list[Any]:
+        """Return the masks of the registers that `store_first` writes."""
         if apart == 1:
-            self.masked_store(value, address, self.first_lanes(count))
-            return
+            return [self.first_lanes(count)]
         builder, lanes = self.builder, self.lanes
-        kind = ir.VectorType(INDEX, lanes)
         even = ir.Constant(ir.VectorType(ir.IntType(1), lanes), [lane % 2 == 0 for lane in range(lanes)])
-        for half in range(2):
-            pairs = ir.Constant(kind, [half * lanes // 2 + lane // 2 for lane in range(lanes)])
-            left = builder.sub(builder.add(count, count), self.word(half * lanes))
-            mask = builder.and_(self.first_lanes(left), even)
-            place = self.at(address, (self.word(half * lanes), self.size))
-            self.masked_store(builder.shuffle_vector(value, value, pairs), place, mask)
+        last = builder.add(count, count)
+        lefts = (builder.sub(last, self.word(half * lanes)) for half in range(2))
+        return [builder.and_(self.first_lanes(left), even) for left in lefts]
+
+    def store_lanes(self, value: Any, address: Any, masks: list[Any]) -> None:
+        """Store the numbers of a mask, or as every second number by two masks of as many registers."""
+        if len(masks) == 1:
+            self.write(value, address, masks[0])
+            return
+        lanes = self.lanes
+        for half, mask in enumerate(masks):
+            pairs = [half * lanes // 2 + lane // 2 for lane in range(lanes)]
+            place = self.at(address, (self.word(half * lanes), self.written_size))
+            indices = ir.Constant(ir.VectorType(INDEX, lanes), pairs)
+            self.write(self.builder.shuffle_vector(value, value, indices), place, mask)
 
     def _store_first(self, value: Any, address: Any, mask: Any) -> None:
         """Store all lanes if the mask has the last one, else pieces of half as many, of a quarter, and so on."""
-        builder, size = self.builder, 4 if value.type.element == INDEX else self.size
+        builder, size = self.builder, self._bytes_of(value)
         with builder.if_else(builder.extract_element(mask, ir.Constant(INDEX, self.lanes - 1))) as (whole, pieces):
             with whole:
                 self.store(value, address)
@@ -295,59 +378,62 @@ class Emitter:
         return found or ir.Function(self.builder.module, ir.FunctionType(result, operands), name)
 
 
+def _copying(read_apart: int, written_apart: int) -> Any:
+    @intrinsic
+    def copy(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
+        """Copy `count` numbers between addresses: short rows without a call, their ends without a loop."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            target, source, count, _ = arguments
+            emit = Emitter(builder, zero)
+
+            def step(shift: Any, mask: Any) -> None:
+                left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
+                place = emit.scaled(source, shift, read_apart * emit.read_size)
+                numbers = emit.read(place, mask) if read_apart == 1 else emit.load_first(place, left, read_apart)
+                place = emit.scaled(target, shift, written_apart * emit.written_size)
+                if written_apart == 1:
+                    emit.write(numbers, place, mask)
+                else:
+                    emit.store_first(numbers, place, left, written_apart)
+
+            masked_row(emit, count, step)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, types.int64, types.int64, zero), generate
+
+    return copy
+
+
+copy_row = _copying(1, 1)
+"""Copy neighbouring numbers."""
+copy_every_second = _copying(2, 1)
+"""Copy every second number from the address `source` to neighbouring ones."""
+copy_to_every_second = _copying(1, 2)
+"""Copy neighbouring numbers to every second place; for machines with AVX-512."""
+
+
 @intrinsic
-def copy_row(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
-    """Copy neighbouring numbers between addresses: short rows without a call, their ends without a loop."""
+def number_at(typing_context: Any, address: Any, zero: Any) -> Any:
+    """Return the number that is stored at an address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, source, count, _ = arguments
-        emit = Emitter(builder, zero)
+        return Emitter(builder, zero).read_number(arguments[0])
 
-        def step(shift: Any, mask: Any) -> None:
-            emit.masked_store(emit.masked_load(builder.add(source, shift), mask), builder.add(target, shift), mask)
-
-        masked_row(emit, count, step)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, zero), generate
+    return zero[0](types.int64, zero), generate
 
 
 @intrinsic
-def copy_every_second(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
-    """Copy every second number from the address `source` to neighbouring ones, `count` in all."""
+def copy_number(typing_context: Any, target: Any, source: Any, zero: Any) -> Any:
+    """Copy one number."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, source, count, _ = arguments
+        target, source, _ = arguments
         emit = Emitter(builder, zero)
-
-        def step(shift: Any, mask: Any) -> None:
-            left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
-            numbers = emit.load_first(builder.add(source, builder.add(shift, shift)), left, 2)
-            emit.masked_store(numbers, builder.add(target, shift), mask)
-
-        masked_row(emit, count, step)
+        emit.write_number(emit.read_number(source), target)
         return context.get_dummy_value()
 
-    return types.void(types.int64, types.int64, types.int64, zero), generate
-
-
-@intrinsic
-def copy_to_every_second(typing_context: Any, target: Any, source: Any, count: Any, zero: Any) -> Any:
-    """Copy `count` neighbouring numbers to every second place; for machines with AVX-512."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        target, source, count, _ = arguments
-        emit = Emitter(builder, zero)
-
-        def step(shift: Any, mask: Any) -> None:
-            left = builder.sub(count, builder.sdiv(shift, emit.word(emit.size)))
-            numbers = emit.masked_load(builder.add(source, shift), mask)
-            emit.store_first(numbers, builder.add(target, builder.add(shift, shift)), left, 2)
-
-        masked_row(emit, count, step)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64, zero), generate
+    return types.void(types.int64, types.int64, zero), generate
 
 
 @intrinsic

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
+from engine.execution.native.kernel import linked
 
 IMAGES = 0
 """Word: how many channels there are, over all images."""
@@ -22,13 +22,13 @@ GEOMETRY = 20
 """How many words the geometry has."""
 
 
-@numba.njit(error_model="numpy")
+@linked
 def copied_columns(a: Any) -> Any:
     """Return how many columns of the image a copy's row holds, behind the padding."""
     return min(a[EXTENT + 2], a[WIDTH] * a[STRIDE + 2] - a[BEFORE + 2])
 
 
-@numba.njit(error_model="numpy")
+@linked
 def row_met(a: Any, plane: Any, row: Any, i: Any, j: Any) -> Any:
     """Return which row of a channel the element (i, j) of the windows in a row meets; -1 outside the image."""
     z = plane * a[STRIDE] + i * a[DILATION] - a[BEFORE]
@@ -38,7 +38,7 @@ def row_met(a: Any, plane: Any, row: Any, i: Any, j: Any) -> Any:
     return z * a[EXTENT + 1] + y
 
 
-@numba.njit(error_model="numpy")
+@linked
 def clipped(a: Any, axis: Any, position: Any, padding: Any) -> Any:
     """Return how many elements of a window lie in the image and so much padding on both sides, along one axis."""
     first = position * a[STRIDE + axis] - a[BEFORE + axis]

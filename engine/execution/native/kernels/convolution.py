@@ -11,12 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from engine.core.dtypes import BFLOAT16, DType
 from engine.core.value import Array
 from engine.execution.native.inline.blocks import VECTORS, block_outputs, block_rows, block_taps
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernels.correlation import clear_bytes, correlate, correlate_cotangent
+from engine.execution.native.kernel import BITS, FLOATS
+from engine.execution.native.kernels.casting import converting
+from engine.execution.native.kernels.correlation import (
+    CORRELATION,
+    COTANGENT_COPY,
+    COTANGENT_CORRELATION,
+    DELIVERY,
+    IMAGE_COPY,
+    clear_bytes,
+)
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
-from engine.execution.native.lowering import Argument, Call, Scratch, Work, alike, lowers
+from engine.execution.native.lowering import Argument, Call, KernelAddress, Scratch, Work, alike, are_bfloat16, lowers
 
 TILE = 640 * 1024
 """Bytes that a tile's copy and result may take: what a second-level cache keeps beside the weight."""
@@ -167,16 +177,27 @@ def rounded(nbytes: int) -> int:
     return -(-nbytes // 64) * 64
 
 
+def computed(x: Array) -> DType:
+    """Return the dtype that an operand is computed in: bfloat16 are widened."""
+    return FLOATS[0] if x.dtype is BFLOAT16 else x.dtype
+
+
+def in_memory(x: Array) -> DType:
+    """Return the dtype as which kernels find an operand in memory."""
+    return BITS if x.dtype is BFLOAT16 else x.dtype
+
+
 def geometry(
     axes: Sequence[Axis], x: Array, groups: int, outputs: int, tile: Tiling, memory: Memory
 ) -> tuple[Argument, ...]:
     """Return the words that a block begins with: see engine.execution.native.inline.images."""
     inputs = x.shape[1] // groups
-    lanes = vector_bytes() // x.itemsize
+    size = computed(x).itemsize
+    lanes = vector_bytes() // size
     planes, rows, columns = axes
     numbers = inputs * planes.taps * rows.phases * columns.phases * tile.images * tile.height * columns.pitch
     # Blocks read whole vectors behind the last row.
-    copied = rounded((numbers + columns.reach * tile.side + VECTORS * lanes) * x.itemsize)
+    copied = rounded((numbers + columns.reach * tile.side + VECTORS * lanes) * size)
     words: list[Argument] = [x.shape[0], groups, inputs, outputs, x, x.strides[0], x.strides[1]]
     words += [axis.extent for axis in axes]
     words += [axis.count for axis in axes]
@@ -185,7 +206,8 @@ def geometry(
     words += [axis.dilation for axis in axes]
     words += [axis.taps for axis in axes]
     words += [0, 0, 0, tile.images, tile.rows, columns.pitch, tile.height]
-    return (*words, memory.take(copied), copied, lanes, tile.side)
+    copying = KernelAddress(IMAGE_COPY[in_memory(x)], computed(x))
+    return (*words, memory.take(copied), copied, lanes, tile.side, copying, 0, 0, 0, 0, 0)
 
 
 def correlation(
@@ -200,23 +222,25 @@ def correlation(
 
     `steps` are those of the weight in bytes: from group to group, output to output and input to input channel.
     """
-    outputs, size = out.shape[1] // groups, x.itemsize
+    outputs, size = out.shape[1] // groups, computed(x).itemsize
     whole = [joined_axis(axes) for axes in zip(*phases, strict=True)]
     tile = tiling(whole, x.shape[0], x.shape[1] // groups, outputs, size, POSITIONS)
     memory = Memory()
     words = geometry(whole, x, groups, outputs, tile, memory)
     lanes = vector_bytes() // size
     segment = -(-tile.rows * whole[2].pitch * tile.side // lanes) * lanes
-    kernel, image = _row_major(weight, size), _row_major(out, size)
+    kernel, image = _row_major(weight), _row_major(out)
     return Call(
-        correlate,
-        x.dtype,
+        CORRELATION[in_memory(x)],
+        computed(x),
         (
             *words,
             *out.strides[:2], *(s * axis.target[1] for s, axis in zip(image, phases[0], strict=True)),
             *steps, *(s * axis.weight[1] for s, axis in zip(kernel, phases[0], strict=True)),
             memory.take(outputs * tile.images // tile.side * segment * size), segment, DEPTH, block_rows()[0],
-            len(phases), *(word for axes in phases for word in _phase(axes, whole, x, weight, out, groups, memory)),
+            len(phases),
+            KernelAddress(DELIVERY[in_memory(x)], computed(x)), 0, 0, 0, 0,
+            *(word for axes in phases for word in _phase(axes, whole, x, weight, out, groups, memory)),
         ),
         memory.size,
     )  # fmt: skip
@@ -247,7 +271,7 @@ def _phase(
     words += [joint.before - axis.before for joint, axis in zip(whole, axes, strict=True)]
     words += [axis.count for axis in axes]
     elements = x.shape[1] // groups * math.prod(axis.taps for axis in axes)
-    table, packed = memory.take(elements * 8), memory.take(out.shape[1] * elements * x.itemsize)
+    table, packed = memory.take(elements * 8), memory.take(out.shape[1] * elements * computed(x).itemsize)
     target, taken = _from(out, [axis.target[0] for axis in axes]), _from(weight, [axis.weight[0] for axis in axes])
     return [*words, target, taken, table, packed]
 
@@ -262,9 +286,9 @@ def _three(extents: Sequence[int]) -> tuple[int, ...]:
     return (1,) * (3 - len(extents)) + tuple(extents)
 
 
-def _row_major(x: Array, size: int) -> tuple[int, int, int]:
+def _row_major(x: Array) -> tuple[int, int, int]:
     """Return the bytes from plane to plane, row to row and column to column of an array's spatial axes."""
-    _, rows, columns = _three(x.shape[2:])
+    size, (_, rows, columns) = x.itemsize, _three(x.shape[2:])
     return rows * columns * size, columns * size, size
 
 
@@ -272,11 +296,11 @@ def _row_major(x: Array, size: int) -> tuple[int, int, int]:
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
-    if not alike(x, weight, y) or not y.size or not weight.size:
+    if not (alike(x, weight, y) or are_bfloat16(x, weight, y)) or not y.size or not weight.size:
         return None
     groups = work.attrs["groups"]
     if is_pointwise(weight.shape, x.shape, work):
-        return pointwise(x, weight, y, groups, transposed=False)
+        return None if x.dtype is BFLOAT16 else pointwise(x, weight, y, groups, transposed=False)
     outputs = weight.shape[0] // groups
     steps = (outputs * weight.strides[0], weight.strides[0], weight.strides[1])
     return [correlation([forward_axes(x, weight.shape[2:], y.shape[2:], work)], x, weight, y, groups, steps)]
@@ -286,14 +310,16 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
-    if not alike(g, weight, x) or not x.size or not weight.size or not g.size:
+    if not (alike(g, weight, x) or are_bfloat16(g, weight, x)) or not x.size or not weight.size or not g.size:
         return None
     groups = work.attrs["groups"]
     if is_pointwise(weight.shape, x.shape, work):
-        return pointwise(g, weight, x, groups, transposed=True)
+        return None if x.dtype is BFLOAT16 else pointwise(g, weight, x, groups, transposed=True)
     steps = (weight.shape[0] // groups * weight.strides[0], weight.strides[1], weight.strides[0])
     phases = list(product(*backward_axes(g, weight.shape[2:], x.shape[2:], work)))
     met = [axes for axes in phases if all(axis.taps for axis in axes)]
+    if x.dtype is BFLOAT16 and len(met) < len(phases):
+        return None
     cleared = [] if len(met) == len(phases) else [Call(clear_bytes, x.dtype, (x, x.nbytes))]
     return cleared + ([correlation(met, g, weight, x, groups, steps)] if met else [])
 
@@ -302,30 +328,40 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    if not alike(x, g, weight) or not x.size or not g.size or not weight.size:
+    if not (alike(x, g, weight) or are_bfloat16(x, g, weight)) or not x.size or not g.size or not weight.size:
         return None
-    groups, size = work.attrs["groups"], x.itemsize
+    groups = work.attrs["groups"]
     if is_pointwise(weight.shape, x.shape, work):
-        return pointwise_weight(x, g, weight, groups)
-    outputs = weight.shape[0] // groups
+        return None if x.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
+    memory = Memory()
+    if x.dtype is BFLOAT16:
+        total = memory.take(weight.size * FLOATS[0].itemsize)
+        words = (1, 1, 1, weight.size, weight, 0, 0, 0, BITS.itemsize, total, 0, 0, 0, FLOATS[0].itemsize)
+        rounded_total = Call(converting("bfloat16", "float32"), BITS, words)
+        return [weight_gradient(work, total, memory), rounded_total]
+    return [weight_gradient(work, weight, memory)]
+
+
+def weight_gradient(work: Work, total: Argument, memory: Memory) -> Call:
+    """Return the call that correlates images with a cotangent into a total of the dtype that it computes in."""
+    (x, g), (weight,), groups = work.inputs, work.outputs, work.attrs["groups"]
+    outputs, size = weight.shape[0] // groups, computed(x).itemsize
     axes = forward_axes(x, weight.shape[2:], g.shape[2:], work)
     tile = tiling(axes, x.shape[0], x.shape[1] // groups, outputs, size, LONG)
-    memory = Memory()
     words = geometry(axes, x, groups, outputs, tile, memory)
     lanes = vector_bytes() // size
     span = -(-tile.rows * axes[2].pitch * tile.side // lanes) * lanes
     taps = math.prod(weight.shape[1:])
     wide = outputs * tile.images // tile.side * span * size
     tiles = -(-x.shape[0] // tile.images) * axes[0].count * -(-axes[1].count // tile.rows)
-    partial: Argument = weight if tiles <= TILES else memory.take(weight.nbytes // groups)
-    return [
-        Call(
-            correlate_cotangent,
-            x.dtype,
-            (
-                *words, g, g.strides[0], g.strides[1], weight, memory.take(wide), wide, span, partial, TILES,
-                block_outputs()[0], block_taps()[0], memory.take(taps * 8),
-            ),
-            memory.size,
-        )
-    ]  # fmt: skip
+    partial: Argument = total if tiles <= TILES else memory.take(outputs * taps * size)
+    return Call(
+        COTANGENT_CORRELATION[in_memory(x)],
+        computed(x),
+        (
+            *words, g, g.strides[0], g.strides[1], total, memory.take(wide), wide, span, partial, TILES,
+            block_outputs()[0], block_taps()[0], memory.take(taps * 8),
+            KernelAddress(COTANGENT_COPY[in_memory(x)], computed(x)), 0, 0, 0,
+        ),
+        memory.size,
+    )  # fmt: skip

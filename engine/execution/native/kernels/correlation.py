@@ -1,15 +1,24 @@
 """Correlation of images with kernels: the products of a convolution and of the gradients of its input and weight.
 
 No columns are written: blocks of the product read a padded copy of a few images, which stays in the cache, at the
-places that a table names. Numbers of a result are the sums of products in one fixed order.
+places that a table names. Numbers of a result are the sums of products in one fixed order. The copy is of `real`, from
+and to operands of `stored`: bfloat16 are widened when they are copied, and results rounded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from engine.core.dtypes import DType
 from engine.execution.native.inline.blocks import gradient_block, product_block
 from engine.execution.native.inline.images import (
+    COPY,
+    COPY_FIRST,
+    COPY_IMAGES,
+    COPY_PLANE,
+    COPY_ROWS,
+    COPY_SOURCE,
     COUNT,
     DILATION,
     GROUPS,
@@ -36,9 +45,23 @@ from engine.execution.native.inline.images import (
     write_table,
 )
 from engine.execution.native.inline.matrix_tiles import transpose, transpose_to_every_second
-from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_row, copy_to_every_second
-from engine.execution.native.kernel import inline, itemsize, kernel, real
+from engine.execution.native.inline.pointers import call_with, size_of, view
+from engine.execution.native.inline.vectors import copy_number, copy_row, copy_to_every_second
+from engine.execution.native.kernel import BITS, FLOATS, Kernel, inline, itemsize, kernel, real, stored
+
+
+def copy_images(a: Any) -> None:
+    """Copy a tile of images: a kernel of its own, that is compiled beside those that call it."""
+    copy_tile(a, real, stored)
+
+
+@inline
+def copy(a: Any, source: Any, images: Any, plane: Any, first: Any, rows: Any) -> None:
+    """Have a tile of images copied: see `copy_tile`."""
+    a[COPY_SOURCE], a[COPY_IMAGES], a[COPY_PLANE] = source, images, plane
+    a[COPY_FIRST], a[COPY_ROWS] = first, rows
+    call_with(a[COPY], a)
+
 
 TARGET = HEAD
 """Words of a correlation: bytes from image to image, channel, plane, row and column of the result;"""
@@ -47,20 +70,21 @@ WEIGHT = HEAD + 5
 RESULT, SEGMENT, DEPTH, ROWS, PHASES = HEAD + 11, HEAD + 12, HEAD + 13, HEAD + 14, HEAD + 15
 """scratch memory for a tile's result; numbers in that of an image, or of images side by side; kernel elements and rows
 a block; how many kernels there are, which the words of each follow:"""
-PHASE = HEAD + 16
+DELIVER, DELIVER_PHASE, DELIVER_PLACE, DELIVER_IMAGES, DELIVER_ROWS = range(HEAD + 16, HEAD + 21)
+"""Address of the kernel that delivers a tile's result, and what is set before it is called."""
+PHASE = HEAD + 21
 PHASE_KERNEL, PHASE_COUNT, PHASE_TARGET, PHASE_WEIGHT, PHASE_TABLE, PHASE_PACKED = 0, 9, 12, 13, 14, 15
 """DILATION, TAPS and SHIFT of a kernel; how many planes, rows and columns its result has; address of the result, and of
 the weight; scratch memory for where its elements lie, and for the weight."""
 PHASE_WORDS = 16
 
 
-@kernel
-def correlate(a: Any) -> None:
+def correlate_images(a: Any) -> None:
     """Correlate images with kernels, all by one copy of the images: see the words above."""
     clear(a[PADDED], a[PADDED_BYTES])
     for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
         write_table(a, a[p + PHASE_TABLE], p + PHASE_KERNEL, itemsize)
-        pack(a, p, itemsize, real)
+        pack(a, p, real, stored)
     for group in range(a[GROUPS]):
         for first in range(0, a[IMAGES], a[TILE_IMAGES]):
             images = min(a[TILE_IMAGES], a[IMAGES] - first)
@@ -69,13 +93,15 @@ def correlate(a: Any) -> None:
             for plane in range(a[COUNT]):
                 for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
                     rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
-                    copy_tile(a, source, images, plane, row, rows, itemsize, real)
+                    copy(a, source, images, plane, row, rows)
                     place = target + plane * a[TARGET + 2] + row * a[TARGET + 3]
                     for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
                         if plane < a[p + PHASE_COUNT] and row < a[p + PHASE_COUNT + 1]:
                             written = min(rows, a[p + PHASE_COUNT + 1] - row)
                             multiply(a, p, group, images, written, itemsize, real)
-                            deliver(a, p, place + a[p + PHASE_TARGET], images, written, itemsize, real)
+                            a[DELIVER_PHASE], a[DELIVER_PLACE] = p, place + a[p + PHASE_TARGET]
+                            a[DELIVER_IMAGES], a[DELIVER_ROWS] = images, written
+                            call_with(a[DELIVER], a)
 
 
 @inline
@@ -131,7 +157,7 @@ def rows_of(most: Any, left: Any) -> Any:
 
 
 @inline
-def pack(a: Any, p: Any, itemsize: Any, real: Any) -> None:
+def pack(a: Any, p: Any, real: Any, stored: Any) -> None:
     """Copy a kernel's weight so that the rows of a block lie side by side, element after element."""
     target, taps = a[p + PHASE_PACKED], p + PHASE_KERNEL + 3
     planes, rows, columns = a[taps], a[taps + 1], a[taps + 2]
@@ -146,15 +172,15 @@ def pack(a: Any, p: Any, itemsize: Any, real: Any) -> None:
                         for k in range(columns):
                             place = first + i * a[WEIGHT + 3] + j * a[WEIGHT + 4] + k * a[WEIGHT + 5]
                             for r in range(height):
-                                view(target, 1, real)[0] = view(place + r * a[WEIGHT + 1], 1, real)[0]
-                                target += itemsize
+                                copy_number(target, place + r * a[WEIGHT + 1], (real(0), stored(0)))
+                                target += size_of(real)
             m += height
 
 
-@inline
-def deliver(a: Any, p: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
+def deliver_rows(a: Any) -> None:
     """Copy the rows of a tile's result to where they belong."""
-    columns, apart = a[p + PHASE_COUNT + 2], a[TARGET + 4] // itemsize
+    p, place, images, rows = a[DELIVER_PHASE], a[DELIVER_PLACE], a[DELIVER_IMAGES], a[DELIVER_ROWS]
+    columns, apart, itemsize = a[p + PHASE_COUNT + 2], a[TARGET + 4] // size_of(stored), size_of(real)
     step = a[TILE_IMAGES] // a[SIDE] * a[SEGMENT] * itemsize
     together = a[SIDE] > 1 and apart <= most_apart(a[LANES] * itemsize)
     for image in range(1 if together else images):
@@ -163,13 +189,13 @@ def deliver(a: Any, p: Any, place: Any, images: Any, rows: Any, itemsize: Any, r
             target = place + image * a[TARGET] + m * a[TARGET + 1]
             for _ in range(rows):
                 if together:
-                    deliver_together(a, target, source, images, columns, apart, itemsize, real)
+                    deliver_together(a, target, source, images, columns, apart, real, stored)
                 elif a[SIDE] > 1 or apart > most_apart(a[LANES] * itemsize):
-                    copy_apart(target, apart, source, a[SIDE], columns, itemsize, real)
+                    copy_apart(target, apart, source, a[SIDE], columns, stored, real)
                 elif apart == 1:
-                    copy_row(target, source, columns, real(0))
+                    copy_row(target, source, columns, (stored(0), real(0)))
                 else:
-                    copy_to_every_second(target, source, columns, real(0))
+                    copy_to_every_second(target, source, columns, (stored(0), real(0)))
                 source += a[PITCH] * a[SIDE] * itemsize
                 target += a[TARGET + 3]
 
@@ -182,16 +208,16 @@ def most_apart(register: Any) -> Any:
 
 @inline
 def deliver_together(
-    a: Any, target: Any, source: Any, images: Any, columns: Any, apart: Any, itemsize: Any, real: Any
+    a: Any, target: Any, source: Any, images: Any, columns: Any, apart: Any, real: Any, stored: Any
 ) -> None:
     """Copy a row of images that lie side by side to where their rows belong."""
     for c in range(0, columns, a[LANES]):
-        read, count = source + c * a[SIDE] * itemsize, min(a[LANES], columns - c)
-        place, step = target + c * apart * itemsize, a[SIDE] * itemsize
+        step, count = a[SIDE] * size_of(real), min(a[LANES], columns - c)
+        place, read = target + c * apart * size_of(stored), source + c * step
         if apart == 1:
-            transpose(place, a[TARGET], read, step, count, images, real(0))
+            transpose(place, a[TARGET], read, step, count, images, (stored(0), real(0)))
         else:
-            transpose_to_every_second(place, a[TARGET], read, step, count, images, real(0))
+            transpose_to_every_second(place, a[TARGET], read, step, count, images, (stored(0), real(0)))
 
 
 COTANGENT = HEAD
@@ -204,11 +230,12 @@ scratch memory for the sum over some tiles, the result's own if all are few, and
 BLOCK_OUTPUTS, BLOCK_TAPS = HEAD + 9, HEAD + 10
 """how many outputs and kernel elements a block takes;"""
 LAID_OUT = HEAD + 11
-"""scratch memory for where kernel elements lie."""
+"""scratch memory for where kernel elements lie;"""
+WIDEN, WIDEN_PLACE, WIDEN_IMAGES, WIDEN_ROWS = range(HEAD + 12, HEAD + 16)
+"""address of the kernel that copies a tile of the cotangent, and what is set before it is called."""
 
 
-@kernel
-def correlate_cotangent(a: Any) -> None:
+def correlate_with_cotangent(a: Any) -> None:
     """Correlate images with a cotangent into the gradient of a weight: see the words above.
 
     Sums over the numbers of a tile are in the lanes of a register, sums over tiles in the dtype, in two levels.
@@ -229,9 +256,10 @@ def correlate_cotangent(a: Any) -> None:
             for plane in range(a[COUNT]):
                 for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
                     rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
-                    copy_tile(a, source, images, plane, row, rows, itemsize, real)
-                    place = cotangent + (plane * a[COUNT + 1] + row) * a[COUNT + 2] * itemsize
-                    widen(a, place, images, rows, itemsize, real)
+                    copy(a, source, images, plane, row, rows)
+                    place = cotangent + (plane * a[COUNT + 1] + row) * a[COUNT + 2] * size_of(stored)
+                    a[WIDEN_PLACE], a[WIDEN_IMAGES], a[WIDEN_ROWS] = place, images, rows
+                    call_with(a[WIDEN], a)
                     vectors = vectors_of(a, rows)
                     add_products(a, depth, images if a[SIDE] == 1 else 1, vectors, partial, tile, itemsize, real)
                     tile += 1
@@ -263,22 +291,23 @@ def add_products(
         m += height
 
 
-@inline
-def widen(a: Any, place: Any, images: Any, rows: Any, itemsize: Any, real: Any) -> None:
+def copy_cotangent(a: Any) -> None:
     """Copy a tile of the cotangent, its rows as far apart as those of the images' copy, with zeros between them."""
+    place, images, rows = a[WIDEN_PLACE], a[WIDEN_IMAGES], a[WIDEN_ROWS]
+    row_step, pitch = a[COUNT + 2] * size_of(stored), a[PITCH] * size_of(real)
     for m in range(a[OUTPUTS]):
-        source, target = place + m * a[COTANGENT + 2], a[WIDE] + m * a[SPAN] * itemsize
+        source, target = place + m * a[COTANGENT + 2], a[WIDE] + m * a[SPAN] * size_of(real)
         for _ in range(rows if a[SIDE] > 1 else 0):
-            copy_beside(target, a[SIDE], source, a[COTANGENT + 1], images, 1, a[COUNT + 2], a[LANES], itemsize, real)
-            source += a[COUNT + 2] * itemsize
-            target += a[PITCH] * a[SIDE] * itemsize
+            copy_beside(target, a[SIDE], source, a[COTANGENT + 1], images, 1, a[COUNT + 2], a[LANES], real, stored)
+            source += row_step
+            target += pitch * a[SIDE]
         for image in range(images if a[SIDE] == 1 else 0):
             source = place + image * a[COTANGENT + 1] + m * a[COTANGENT + 2]
-            target = a[WIDE] + (m * a[TILE_IMAGES] + image) * a[SPAN] * itemsize
+            target = a[WIDE] + (m * a[TILE_IMAGES] + image) * a[SPAN] * size_of(real)
             for _ in range(rows):
-                copy_row(target, source, a[COUNT + 2], real(0))
-                source += a[COUNT + 2] * itemsize
-                target += a[PITCH] * itemsize
+                copy_row(target, source, a[COUNT + 2], (real(0), stored(0)))
+                source += row_step
+                target += pitch
             if rows < a[TILE_ROWS]:
                 # What an earlier, higher tile has left in the last vector.
                 clear_row(target, min(a[LANES], (a[TILE_ROWS] - rows) * a[PITCH]), real)
@@ -298,3 +327,16 @@ def add_up(total: Any, partial: Any, count: Any, resume: Any, real: Any) -> None
     sums, parts = view(total, count, real), view(partial, count, real)
     for e in range(sums.size):
         sums[e] = sums[e] + parts[e] if resume else parts[e]
+
+
+def kernels_of(body: Callable[[Any], None], name: str) -> dict[DType, Kernel]:
+    """Return the kernels of a function by the dtype of operands in memory."""
+    of_floats = Kernel(body, name=name)
+    return {**dict.fromkeys(FLOATS, of_floats), BITS: Kernel(body, FLOATS[:1], name=f"{name}_bfloat16", stored=BITS)}
+
+
+CORRELATION = kernels_of(correlate_images, "correlate")
+COTANGENT_CORRELATION = kernels_of(correlate_with_cotangent, "correlate_cotangent")
+IMAGE_COPY = kernels_of(copy_images, "copy_images")
+COTANGENT_COPY = kernels_of(copy_cotangent, "copy_cotangent")
+DELIVERY = kernels_of(deliver_rows, "deliver_rows")

@@ -10,8 +10,8 @@ import numba
 import numpy as np
 
 from engine.execution.native.inline.maxima import larger_apart, larger_row, window_maxima
-from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import copy_row
+from engine.execution.native.inline.pointers import size_of, view
+from engine.execution.native.inline.vectors import copy_row, number_at
 from engine.execution.native.inline.windows import (
     BEFORE,
     COUNT,
@@ -25,8 +25,8 @@ from engine.execution.native.inline.windows import (
     copied_columns,
     row_met,
 )
-from engine.execution.native.kernel import inline, itemsize, kernel, real
-from engine.execution.native.lowering import Call, Scratch, Status, Work, alike, lowers
+from engine.execution.native.kernel import BITS, FLOATS, Kernel, inline, itemsize, kernel, real, stored
+from engine.execution.native.lowering import Call, Scratch, Status, Work, alike, are_bfloat16, lowers
 
 NOWHERE = 2**31 - 1
 """The place of padding, which loses against every element of the same value."""
@@ -69,8 +69,7 @@ def max_pool(a: Any) -> None:
                     widen(a[INDEX] + place * 8, a[FOUND] + row * a[WIDTH] * 4, a[COUNT + 2])
 
 
-@kernel
-def max_pool_inside(a: Any) -> None:
+def pool_inside(a: Any) -> None:
     """Find the largest element of each window and its place, where no window reaches over the image's end.
 
     Words: those of the geometry; addresses of the image, the maxima and their places; scratch memory for the places of
@@ -86,16 +85,21 @@ def max_pool_inside(a: Any) -> None:
                 tap += 1
     columns, done = a[COUNT + 2], 0
     for image in range(a[IMAGES]):
-        source = a[SOURCE] + image * a[EXTENT] * a[EXTENT + 1] * a[EXTENT + 2] * itemsize
+        source = a[SOURCE] + image * a[EXTENT] * a[EXTENT + 1] * a[EXTENT + 2] * size_of(stored)
         for plane in range(a[COUNT]):
             for row in range(a[COUNT + 1]):
                 first = (plane * a[STRIDE] * a[EXTENT + 1] + row * a[STRIDE + 1]) * a[EXTENT + 2]
                 window_maxima(
-                    a[TARGET] + (done + row * columns) * itemsize, found + row * columns * 4, source + first * itemsize,
-                    first, a[INSIDE_OFFSETS], offsets.size, a[STRIDE + 2], columns, real(0),
+                    a[TARGET] + (done + row * columns) * size_of(stored), found + row * columns * 4,
+                    source + first * size_of(stored), first, a[INSIDE_OFFSETS], offsets.size, a[STRIDE + 2], columns,
+                    stored(0),
                 )  # fmt: skip
             widen(a[INDEX] + done * 8, found, a[COUNT + 1] * columns)
             done += a[COUNT + 1] * columns
+
+
+max_pool_inside = Kernel(pool_inside, name="max_pool_inside")
+max_pool_inside_bfloat16 = Kernel(pool_inside, FLOATS[:1], name="max_pool_inside_bfloat16", stored=BITS)
 
 
 @inline
@@ -153,27 +157,32 @@ def widen(target: Any, source: Any, count: Any) -> None:
         wide[e] = np.int64(narrow[e])
 
 
-@kernel
-def max_unpool(a: Any) -> None:
+def add_at_places(a: Any) -> None:
     """Add numbers at their places among those of their channel, which begin as zeros.
 
-    Words: channels of all images; numbers and places of each; numbers; places; result; status.
+    Words: channels of all images; numbers and places of each; numbers; places; result; status; scratch memory for the
+    sums of a channel where numbers are stored in another dtype.
     """
     for channel in range(a[0]):
-        target = a[5] + channel * a[2] * itemsize
-        sums = view(target, a[2], real)
+        target = a[5] + channel * a[2] * size_of(stored)
+        channel_sums = target if size_of(stored) == itemsize else a[7]
+        sums = view(channel_sums, a[2], real)
         for e in range(sums.size):
             sums[e] = real(0)
-        terms, places = (
-            view(a[3] + channel * a[1] * itemsize, a[1], real),
-            view(a[4] + channel * a[1] * 8, a[1], np.int64),
-        )
-        for e in range(terms.size):
+        terms, places = a[3] + channel * a[1] * size_of(stored), view(a[4] + channel * a[1] * 8, a[1], np.int64)
+        for e in range(places.size):
             place = places[e]
             if place >= 0 and place < a[2]:
-                view(target + place * itemsize, 1, real)[0] += terms[e]
+                term = number_at(terms + e * size_of(stored), (real(0), stored(0)))
+                view(channel_sums + place * itemsize, 1, real)[0] += term
             else:
                 view(a[6], 1, numba.int64)[0] = 1
+        if size_of(stored) != itemsize:
+            copy_row(target, channel_sums, a[2], (stored(0), real(0)))
+
+
+max_unpool = Kernel(add_at_places, name="max_unpool")
+max_unpool_bfloat16 = Kernel(add_at_places, FLOATS[:1], name="max_unpool_bfloat16", stored=BITS)
 
 
 def window_words(extents: Sequence[int], counts: Sequence[int], work: Work) -> tuple[list[int], int, int]:
@@ -200,14 +209,20 @@ def _lie_inside(extents: Sequence[int], counts: Sequence[int], work: Work) -> bo
 @lowers("max_pool")
 def _(work: Work) -> list[Call] | None:
     (x,), (best, index) = work.inputs, work.outputs
-    if not alike(x, best) or not index.flags.c_contiguous or not best.size or math.prod(x.shape[2:]) >= NOWHERE:
+    halves = are_bfloat16(x, best)
+    if not (halves or alike(x, best)) or not index.flags.c_contiguous:
+        return None
+    if not best.size or math.prod(x.shape[2:]) >= NOWHERE:
         return None
     words, _, cells = window_words(x.shape[2:], best.shape[2:], work)
     channels = x.shape[0] * x.shape[1]
     if _lie_inside(x.shape[2:], best.shape[2:], work):
         offsets = -(-math.prod(best.shape[-2:]) * 4 // 64) * 64
         inside = (channels, *words, x, best, index, Scratch(), Scratch(offsets))
-        return [Call(max_pool_inside, x.dtype, inside, offsets + 8 * math.prod(work.attrs["kernel"]))]
+        code, dtype = (max_pool_inside_bfloat16, FLOATS[0]) if halves else (max_pool_inside, x.dtype)
+        return [Call(code, dtype, inside, offsets + 8 * math.prod(work.attrs["kernel"]))]
+    if halves:
+        return None
     stride, size = work.attrs["stride"][-1], x.itemsize
     spread = cells * stride + work.attrs["kernel"][-1] * work.attrs["dilation"][-1] + SPARE
     wide = -(-spread // 16) * 16
@@ -221,8 +236,11 @@ def _(work: Work) -> list[Call] | None:
 @lowers("max_unpool")
 def _(work: Work) -> list[Call] | None:
     (x, index), (out,) = work.inputs, work.outputs
-    if not alike(x, out) or index.dtype != np.int64 or not index.flags.c_contiguous or not out.size:
+    halves = are_bfloat16(x, out)
+    if not (halves or alike(x, out)) or index.dtype != np.int64 or not index.flags.c_contiguous or not out.size:
         return None
     channels = out.shape[0] * out.shape[1]
-    words = (channels, x.size // channels, out.size // channels, x, index, out, Status())
+    words = (channels, x.size // channels, out.size // channels, x, index, out, Status(), Scratch())
+    if halves:
+        return [Call(max_unpool_bfloat16, FLOATS[0], words, out.size // channels * FLOATS[0].itemsize)]
     return [Call(max_unpool, x.dtype, words)]

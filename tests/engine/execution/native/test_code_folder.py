@@ -25,6 +25,7 @@ def installed() -> Iterator[Path]:
         (here / "inline" / "sums.py").write_text("def total(x): return x\n")
         Path(folder).chmod(0o755)
         (here / "kernel.py").write_text("FAST = {}\n")
+        (here / "linked_code.py").write_text("LEVEL = 0\n")
         code = installed_folder(here) / "kernels"
         code.mkdir(parents=True)
         (code / "add.nbc").write_bytes(b"machine code")

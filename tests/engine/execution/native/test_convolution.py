@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.core.dtypes import BFLOAT16
+from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native.kernels import convolution as convolutions
 from engine.execution.native.lowering import LOWERINGS, Work
-from tests.engine.execution.native.conftest import RunBoth
+from tests.engine.execution.native.conftest import Compiled, RunBoth
 from tests.support.rows import each_row
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-13}
@@ -97,6 +99,38 @@ def check(case: Case, dtype: str, run_both: RunBoth) -> None:
     g = drawn(wanted[0].shape, dtype)
     assert_close(*run_both("convolution_input", g, weight, shape=case.x, **case.window))
     assert_close(*run_both("convolution_weight", x, g, kernel=case.kernel, **case.window))
+
+
+@pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+@each_row("case", CASES.values(), ids=CASES)
+def test_a_convolution_of_bfloat16_is_that_of_float32_rounded_once(compiled: Compiled, case: Case) -> None:
+    check_rounded(case, compiled)
+
+
+def check_rounded(case: Case, compiled: Compiled) -> None:
+    """Compare a convolution of bfloat16 and both gradients with those of float32, bit by bit."""
+    x = drawn(case.x, "float32").astype(BFLOAT16)
+    weight = drawn((case.outputs, case.x[1] // case.groups, *case.kernel), "float32").astype(BFLOAT16)
+    y = OPS["convolution"].body(x.astype(np.float32), weight.astype(np.float32), **case.window)
+    g = drawn(y.shape, "float32").astype(BFLOAT16)
+    for op, operands, shape, more in (
+        ("convolution", (x, weight), y.shape, {}),
+        ("convolution_input", (g, weight), x.shape, {"shape": case.x}),
+        ("convolution_weight", (x, g), weight.shape, {"kernel": case.kernel}),
+    ):
+        results = [np.full(shape, 7, dtype) for dtype in (BFLOAT16, np.float32)]
+        for result in results:
+            compiled(op, [operand.astype(result.dtype) for operand in operands], [result], {**more, **case.window})
+        actual, wanted = results
+        np.testing.assert_array_equal(actual.view(np.uint16), wanted.astype(BFLOAT16).view(np.uint16))
+
+
+@pytest.mark.law
+@pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+def test_convolutions_of_bfloat16_of_any_extents_are_those_of_float32(compiled: Compiled) -> None:
+    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for _ in range(200):
+        check_rounded(random_case(draw), compiled)
 
 
 @pytest.mark.law

@@ -105,14 +105,25 @@ def test_means_of_bins_and_their_transpose_are_those_of_numpy(
 
 @pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
 @each_row("images", [1, 7, 40])
-def test_max_pool_of_bfloat16_goes_by_blocks_of_images(compiled: Compiled, images: int) -> None:
-    x = drawn((images, 4, 48, 48), "float32").astype(BFLOAT16)
-    attrs = pooling((2, 2), (2, 2), (0, 0)) | {"dilation": (1, 1)}
+@each_row("kind", [with_ties, with_the_least_and_nan])
+@each_row(("stride", "padding"), [(2, 0), (1, 0), (2, 1)])
+def test_max_pool_takes_bfloat16(compiled: Compiled, images: int, kind: Any, stride: int, padding: int) -> None:
+    x = kind(drawn((images, 4, 48, 47), "float32")).astype(BFLOAT16)
+    attrs = pooling((2, 2), (stride, stride), (padding, padding)) | {"dilation": (1, 1)}
     wide, places = OPS["max_pool"].body(x.astype(np.float32), **attrs)
     best, found = np.empty(wide.shape, BFLOAT16), np.empty(places.shape, np.int64)
     assert compiled("max_pool", [x], [best, found], attrs)
-    np.testing.assert_array_equal(best, wide.astype(BFLOAT16))
+    np.testing.assert_array_equal(best.astype(np.float32), wide)
     np.testing.assert_array_equal(found, places)
     back, expected = np.empty(x.shape, BFLOAT16), OPS["max_unpool"].body(wide, places, shape=x.shape)
     assert compiled("max_unpool", [best, found], [back], {"shape": x.shape})
-    np.testing.assert_array_equal(back, expected.astype(BFLOAT16))
+    np.testing.assert_array_equal(back.astype(np.float32), expected.astype(BFLOAT16).astype(np.float32))
+
+
+@pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+def test_max_pool_keeps_the_bits_of_bfloat16(compiled: Compiled) -> None:
+    x = np.arange(2**16, dtype=np.uint16).view(BFLOAT16).reshape(1, 1, 16, 2**12)
+    attrs = pooling((1, 1), (1, 1), (0, 0)) | {"dilation": (1, 1)}
+    best, found = np.empty(x.shape, BFLOAT16), np.empty(x.shape, np.int64)
+    assert compiled("max_pool", [x], [best, found], attrs)
+    np.testing.assert_array_equal(best.view(np.uint16), x.view(np.uint16))
