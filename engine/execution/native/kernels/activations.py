@@ -149,7 +149,9 @@ def _chosen(kernels: Mapping[str, Kernel]) -> Callable[[Work], list[Call] | None
 
     def lower(work: Work) -> list[Call] | None:
         words = _words(work)
-        return None if words is None else [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words)]
+        if words is None:
+            return None
+        return [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words, elementwise=True)]
 
     return lower
 
@@ -164,7 +166,8 @@ def _parametrized(op: str) -> Callable[[Work], list[Call] | None]:
         if words is None:
             return None
         numbers = [float(work.attrs[name]) for name in names]
-        return [Call(code, work.outputs[0].dtype, (*words, *numbers, *[0.0] * (2 - len(numbers))))]
+        numbers += [0.0] * (2 - len(numbers))
+        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True)]
 
     return lower
 

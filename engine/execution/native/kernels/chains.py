@@ -90,6 +90,8 @@ class ChainBlocks:
         self.blocks.append(block)
         operands: list[Argument] = []
         for at in range(OUT, len(each.arguments), WORDS):
+            if not isinstance(each.arguments[at], np.ndarray):
+                break  # numbers that a kernel takes behind its operands
             step = int(block[at + AXES]) * columns if flat else int(block[at + AXES - 1])
             operands += [at, each.arguments[at], step]
         extent = AXES - 1 if flat else AXES - 2

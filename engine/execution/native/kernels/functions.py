@@ -123,7 +123,7 @@ def with_numbers(work: Work, code: Kernel, first: float, second: float) -> list[
     """Apply a function of one operand and two numbers, if the operand has a dtype that kernels are compiled for."""
     dtype = work.outputs[0].dtype
     words = operands(work) if dtype in FLOATS and work.inputs[0].dtype == dtype else None
-    return None if words is None else [Call(code, dtype, (*words, float(first), float(second)))]
+    return None if words is None else [Call(code, dtype, (*words, float(first), float(second)), elementwise=True)]
 
 
 @lowers("clamp")

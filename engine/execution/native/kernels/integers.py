@@ -119,7 +119,7 @@ def clamp_calls(work: Work, low: float | None, high: float | None) -> list[Call]
         return None
     limits, (least, most) = np.iinfo(dtype), integers_within(low, high, dtype)
     least, most = int(limits.min) if least is None else least, int(limits.max) if most is None else most
-    return [Call(CLAMP, dtype, (*words, least, most))]
+    return [Call(CLAMP, dtype, (*words, least, most), elementwise=True)]
 
 
 def division(op: str) -> Callable[[Work], list[Call] | None]:

@@ -4,6 +4,8 @@ from itertools import permutations, product
 
 import numpy as np
 
+from engine.core.attributes import bind
+from engine.core.registry import OPS
 from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
 from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
@@ -70,6 +72,16 @@ def test_operands_whose_columns_are_neighbours(op, dtype, run_both):
         if any(operand.shape == full.shape for operand in chosen):
             actual, expected = run_both(op, *chosen)
             np.testing.assert_allclose(actual[0], expected[0], rtol=16 * np.finfo(dtype).eps)
+
+
+@each_row(("op", "attrs"), [("leaky_relu", {}), ("clamp", {"min": -0.5, "max": 0.5}), ("gelu", {})])
+def test_functions_with_numbers_read_columns_by_registers(op, attrs, run_both):
+    x = np.random.default_rng(7).standard_normal((40, 19)).astype(np.float32).T
+    given = bind(op, OPS[op].attributes, attrs)
+    calls = calls_of(op, Work([x], [np.empty(x.shape, np.float32)], given))
+    assert calls[0].kernel.name == "transposed_copy"
+    actual, expected = run_both(op, x, **attrs)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=16 * np.finfo(np.float32).eps)
 
 
 @each_row(("rows", "copied"), [(48, True), (MOST_COPIED // 64, False)])
