@@ -41,6 +41,14 @@ def scratch_of_rows(rows: int, length: int, itemsize: int) -> tuple[tuple[Argume
 
 
 @inline
+def read_rows(block: Any, source: Any, step: Any, rows: Any, length: Any, lanes: Any, itemsize: Any, real: Any) -> None:
+    """Copy rows that lie `step` bytes apart from `source` on to the columns of a block, of TOGETHER numbers a row."""
+    for r in range(0, rows, lanes):
+        place = block + r * itemsize
+        transpose(place, TOGETHER * itemsize, source + r * step, step, min(lanes, rows - r), length, real(0))
+
+
+@inline
 def add_exponentials(
     block: Any,
     source: Any,
@@ -59,8 +67,7 @@ def add_exponentials(
     have TOGETHER numbers. The block gets x - largest where it `keeps_differences`.
     """
     rows, apart = tops.size, TOGETHER * itemsize
-    for r in range(0, rows, lanes):
-        transpose(block + r * itemsize, apart, source + r * step, step, min(lanes, rows - r), length, real(0))
+    read_rows(block, source, step, rows, length, lanes, itemsize, real)
     fill(tops, real(-np.inf))
     fill(sums, 0.0)
     for i in range(length):

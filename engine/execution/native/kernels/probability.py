@@ -21,9 +21,12 @@ from engine.execution.native.inline.short_softmax import TOGETHER, add_exponenti
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.standardize import rows_of
-from engine.execution.native.lowering import Argument, Call, Work, lowers
+from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers
 
 BOOL_MASK, FLOAT_MASK = 1, 2
+SHORT, FOURS = 32, 4
+"""Exponentials of shorter rows are computed for many rows at a time, unless these are of so many numbers each, which
+registers take of a row's end too."""
 
 
 @kernel
@@ -87,13 +90,29 @@ def log_softmax(a: Any) -> None:
 
 @kernel
 def log_softmax_gradient(a: Any) -> None:
-    """Words: rows, their length; g, the bytes from row to row; y, its; out, its."""
-    for r in range(a[0]):
-        g, y = view(a[2] + r * a[3], a[1], real), view(a[4] + r * a[5], a[1], real)
-        out = view(a[6] + r * a[7], a[1], real)
-        share = real(total(g))
-        for i in range(out.size):
-            out[i] = g[i] - exp(y[i]) * share
+    """Words: rows, their length; g, the bytes from row to row; y, its; out, its; how many rows are taken at a time.
+
+    Of more than one row, which then lie one behind the other, scratch memory takes the exponentials: rows that fill no
+    registers would leave many that are computed one by one.
+    """
+    length, together = a[1], a[8]
+    for first in range(0, a[0], together):
+        rows = min(together, a[0] - first)
+        if together > 1:
+            logarithms, shares = view(a[4] + first * a[5], rows * length, real), view(a[9], rows * length, real)
+            for e in range(shares.size):
+                shares[e] = exp(logarithms[e])
+        for r in range(first, first + rows):
+            g, out = view(a[2] + r * a[3], length, real), view(a[6] + r * a[7], length, real)
+            sum_of_row = real(total(g))
+            if together > 1:
+                shares = view(a[9] + (r - first) * a[5], length, real)
+                for i in range(out.size):
+                    out[i] = g[i] - shares[i] * sum_of_row
+            else:
+                y = view(a[4] + r * a[5], length, real)
+                for i in range(out.size):
+                    out[i] = g[i] - exp(y[i]) * sum_of_row
 
 
 @kernel
@@ -146,6 +165,12 @@ def _lower(op: str) -> None:
         words: list[Argument] = [rows, length]
         for array, step in zip(arrays, steps, strict=True):
             words += [array, step]
+        if code is log_softmax_gradient:
+            size = arrays[0].itemsize
+            joined = length < SHORT and length % FOURS > 0 and steps[1] == length * size
+            together = TOGETHER if joined else 1
+            words += [together, Scratch()]
+            return [Call(code, arrays[0].dtype, tuple(words), scratch=together * length * size)]
         if op not in _OF_ONE:
             return [Call(code, arrays[0].dtype, tuple(words))]
         more, scratch = scratch_of_rows(rows, length, arrays[0].itemsize)

@@ -10,6 +10,9 @@ import numpy as np
 from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.rows import fill
+from engine.execution.native.inline.short_softmax import TOGETHER, read_rows
+from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
 from engine.execution.native.kernels.counting import total_calls
 from engine.execution.native.lowering import Call, Scratch, Work, lowers
@@ -44,6 +47,27 @@ def row_sums(a: Any) -> None:
                     part += term(piece[i])
                 total += np.float64(part)
         out[s] = real(total)
+
+
+@kernel
+def short_row_sums(a: Any) -> None:
+    """Sum rows that fill no register, in float64; registers hold numbers of many rows, which are transposed for it.
+
+    Words: rows, their length; out; x, the bytes from row to row; scratch for transposed rows, and for sums in float64;
+    lanes of a register.
+    """
+    length, lanes = a[1], a[7]
+    for first in range(0, a[0], TOGETHER):
+        rows = min(TOGETHER, a[0] - first)
+        out, totals = view(a[2] + first * itemsize, rows, real), view(a[6], rows, np.float64)
+        read_rows(a[5], a[3] + first * a[4], a[4], rows, length, lanes, itemsize, real)
+        fill(totals, 0.0)
+        for i in range(length):
+            terms = view(a[5] + i * TOGETHER * itemsize, rows, real)
+            for e in range(totals.size):
+                totals[e] += np.float64(terms[e])
+        for e in range(out.size):
+            out[e] = real(totals[e])
 
 
 @kernel
@@ -155,6 +179,11 @@ def _rows(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
     outer = runs[0] if len(runs) == 3 else (True, 1, 0)
     kept = next((run for run in runs if not run[0]), (False, 1, 0))
     inner = runs[-1] if runs[-1][0] else (True, 1, 0)
+    lanes = vector_bytes() // x.itemsize
+    if outer[1] == 1 and kept[1] >= lanes > inner[1]:
+        block = inner[1] * TOGETHER * x.itemsize
+        words = (kept[1], inner[1], out, x, kept[2], Scratch(), Scratch(block), lanes)
+        return Call(short_row_sums, x.dtype, words, scratch=block + TOGETHER * 8)
     return Call(sums, x.dtype, (kept[1], outer[1], inner[1], out, x, kept[2], outer[2]))
 
 

@@ -58,7 +58,7 @@ def test_standardization_and_its_gradient_are_those_of_numpy(case: str, dtype: s
 
 
 ROWS: dict[str, Array] = {
-    **{f"{length} numbers": 3 * numbers(70, length) for length in (16, 20, 48, 63, 64, 100, 127, 130)},
+    **{f"{length} numbers": 3 * numbers(70, length) for length in (2, 9, 15, 16, 20, 48, 63, 64, 100, 127, 130)},
     "short": numbers(40, 5) * 3,
     "many axes": numbers(2, 3, 4, 21) * 3,
     "every other row": numbers(4, 33) * 3,
