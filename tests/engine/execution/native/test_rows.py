@@ -89,6 +89,17 @@ def test_probabilities_and_their_gradients_are_those_of_numpy(
     np.testing.assert_allclose(actual, wanted, rtol=10 * rtol, atol=10 * rtol)
 
 
+@each_row("dtype", DTYPES)
+@each_row("length", [1, 2, 3, 7, 15, 16])
+@each_row("rows", [1, 15, 69])
+def test_sums_of_short_rows_are_those_of_numpy(length: int, rows: int, dtype: str, run_both: RunBoth) -> None:
+    """Whether or not rows fill a block of those that are summed together, contiguous or apart."""
+    x = numbers(rows, 2 * length).astype(dtype)
+    for operand in (x, x[:, :length]):
+        ((actual,), (wanted,)) = run_both("sum", operand, axis=1)
+        np.testing.assert_allclose(actual, wanted, rtol=0, atol=32 * np.finfo(dtype).eps)
+
+
 MASKS: dict[str, tuple[list[Array], dict[str, Any]]] = {
     "none": ([], {"scale": 0.5}),
     "one for all": ([numbers(6, 21)], {}),
