@@ -212,7 +212,7 @@ class _Lister:
         if not algebra.addition or not all(self.listing.specs[number] == spec for number in inputs):
             return None
         left, right = (self.summands.get(number) for number in inputs)
-        if left is None or right is None or _frozen(left.attrs) != _frozen(right.attrs):
+        if left is None or right is None or left is right or _frozen(left.attrs) != _frozen(right.attrs):
             return None
         if len(left.inputs) == 1:
             left, right = right, left  # a sum of two does not depend on their order

@@ -109,6 +109,7 @@ def test_tables_that_are_added_up_are_one(total: Callable[[Callable[[int], Value
     [
         pytest.param(table(0) + table(1, rows=10)[:9], {"add": 1, "add_rows": 2}, id="of other rows"),
         pytest.param(table(0) + table(1) * 2.0, {"add": 1, "add_rows": 2}, id="one is scaled"),
+        pytest.param(table(0) + table(0), {"add": 1, "add_rows": 1}, id="one twice"),
         pytest.param(table(0, dtype="float16") + table(1, dtype="float16"), {"add": 1, "add_rows": 2}, id="rounded"),
         pytest.param((table(0) + table(1)) + (table(2) + table(3)), {"add": 1, "add_all_rows": 2}, id="sums of two"),
         pytest.param(
