@@ -21,13 +21,14 @@ PARAMETERS = 14
 
 def with_parameters(a: Any) -> None:
     """Apply a function of one number and of two that are the same for all."""
-    n, p, q = a[3], real(float_of(a[PARAMETERS])), real(float_of(a[PARAMETERS + 1]))
+    rows, n, p, q = a[2], a[3], real(float_of(a[PARAMETERS])), real(float_of(a[PARAMETERS + 1]))
+    out_step, x_step, out_apart, x_apart = a[OUT + 3], a[FIRST + 3], a[OUT + 4], a[FIRST + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
-                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize:
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            for _ in range(rows):
+                if out_apart == itemsize and x_apart == itemsize:
                     xs, ys = view(x, n, real), view(out, n, real)
                     if x == out:
                         # In place; two views of one place would not be vectorised.
@@ -38,7 +39,8 @@ def with_parameters(a: Any) -> None:
                             ys[e] = apply(xs[e], p, q)
                 else:
                     for e in range(n):
-                        view(out + e * a[OUT + 4], 1, real)[0] = apply(view(x + e * a[FIRST + 4], 1, real)[0], p, q)
+                        view(out + e * out_apart, 1, real)[0] = apply(view(x + e * x_apart, 1, real)[0], p, q)
+                out, x = out + out_step, x + x_step
 
 
 # -- gelu, each form by the formula of the op's own kernel ------------------------------------------------------------

@@ -23,19 +23,21 @@ from engine.execution.native.lowering import Call, Work, is_half, lowers
 
 def convert(a: Any) -> None:
     """Convert numbers; words as of `unary`."""
-    n = a[3]
+    rows, n = a[2], a[3]
+    out_step, x_step, out_apart, x_apart = a[OUT + 3], a[FIRST + 3], a[OUT + 4], a[FIRST + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            for _ in range(rows):
                 xs, ys = source(x, n), view(out, n, real)
-                if a[OUT + 4] == ys.itemsize and a[FIRST + 4] == xs.itemsize:
+                if out_apart == ys.itemsize and x_apart == xs.itemsize:
                     for e in range(ys.size):
                         ys[e] = apply(xs[e])
                 else:
                     for e in range(n):
-                        view(out + e * a[OUT + 4], 1, real)[0] = apply(source(x + e * a[FIRST + 4], 1)[0])
+                        view(out + e * out_apart, 1, real)[0] = apply(source(x + e * x_apart, 1)[0])
+                out, x = out + out_step, x + x_step
 
 
 def source(*_: Any) -> Any:

@@ -21,47 +21,52 @@ COMPARABLE: tuple[DType, ...] = (*FLOATS, INT64, np.dtype(np.int32), BYTE)
 
 def test(a: Any) -> None:
     """Apply a function of one number that is true or false; words as of `unary`."""
-    n = a[3]
+    rows, n = a[2], a[3]
+    out_step, x_step, out_apart, x_apart = a[OUT + 3], a[FIRST + 3], a[OUT + 4], a[FIRST + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            for _ in range(rows):
                 xs, ys = view(x, n, real), view(out, n, np.uint8)
-                if a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize:
+                if out_apart == 1 and x_apart == xs.itemsize:
                     for e in range(ys.size):
                         ys[e] = np.uint8(apply(xs[e]))
                 else:
                     for e in range(n):
-                        found = np.uint8(apply(view(x + e * a[FIRST + 4], 1, real)[0]))
-                        view(out + e * a[OUT + 4], 1, np.uint8)[0] = found
+                        found = np.uint8(apply(view(x + e * x_apart, 1, real)[0]))
+                        view(out + e * out_apart, 1, np.uint8)[0] = found
+                out, x = out + out_step, x + x_step
 
 
 def compare(a: Any) -> None:
     """Apply a function of two numbers that is true or false; words as of `binary`."""
-    n = a[3]
+    rows, n = a[2], a[3]
+    out_step, x_step, y_step = a[OUT + 3], a[FIRST + 3], a[SECOND + 3]
+    out_apart, x_apart, y_apart = a[OUT + 4], a[FIRST + 4], a[SECOND + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
-                y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2] + k * a[SECOND + 3]
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2]
+            for _ in range(rows):
                 xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, np.uint8)
-                if a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize and a[SECOND + 4] == ys.itemsize:
+                if out_apart == 1 and x_apart == xs.itemsize and y_apart == ys.itemsize:
                     for e in range(zs.size):
                         zs[e] = np.uint8(apply(xs[e], ys[e]))
-                elif a[OUT + 4] == 1 and a[FIRST + 4] == xs.itemsize and a[SECOND + 4] == 0:
+                elif out_apart == 1 and x_apart == xs.itemsize and y_apart == 0:
                     scalar = ys[0]
                     for e in range(zs.size):
                         zs[e] = np.uint8(apply(xs[e], scalar))
-                elif a[OUT + 4] == 1 and a[FIRST + 4] == 0 and a[SECOND + 4] == ys.itemsize:
+                elif out_apart == 1 and x_apart == 0 and y_apart == ys.itemsize:
                     scalar = xs[0]
                     for e in range(zs.size):
                         zs[e] = np.uint8(apply(scalar, ys[e]))
                 else:
                     for e in range(n):
-                        first, second = view(x + e * a[FIRST + 4], 1, real)[0], view(y + e * a[SECOND + 4], 1, real)[0]
-                        view(out + e * a[OUT + 4], 1, np.uint8)[0] = np.uint8(apply(first, second))
+                        first, second = view(x + e * x_apart, 1, real)[0], view(y + e * y_apart, 1, real)[0]
+                        view(out + e * out_apart, 1, np.uint8)[0] = np.uint8(apply(first, second))
+                out, x, y = out + out_step, x + x_step, y + y_step
 
 
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -31,13 +31,16 @@ OUT, FIRST, SECOND, THIRD = 4, 9, 14, 19
 
 def unary(a: Any) -> None:
     """Apply a function of one number."""
-    n = a[3]
+    # Words are read here: a result might lie over them, for all that LLVM knows, and each row would read them again.
+    rows, n = a[2], a[3]
+    out_step, x_step = a[OUT + 3], a[FIRST + 3]
+    out_apart, x_apart = a[OUT + 4], a[FIRST + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
-                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize:
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            for _ in range(rows):
+                if out_apart == itemsize and x_apart == itemsize:
                     xs, ys = view(x, n, real), view(out, n, real)
                     if x == out:  # a loop of its own: what may overlap is processed one by one
                         for e in range(ys.size):
@@ -45,25 +48,28 @@ def unary(a: Any) -> None:
                     else:
                         for e in range(xs.size):
                             ys[e] = apply(xs[e])
-                elif a[OUT + 4] == itemsize and a[FIRST + 4] == -itemsize:
+                elif out_apart == itemsize and x_apart == -itemsize:
                     xs, ys = view(x - (n - 1) * itemsize, n, real), view(out, n, real)
                     for e in range(xs.size):
                         ys[e] = apply(xs[xs.size - 1 - e])
                 else:
                     for e in range(n):
-                        view(out + e * a[OUT + 4], 1, real)[0] = apply(view(x + e * a[FIRST + 4], 1, real)[0])
+                        view(out + e * out_apart, 1, real)[0] = apply(view(x + e * x_apart, 1, real)[0])
+                out, x = out + out_step, x + x_step
 
 
 def binary(a: Any) -> None:
     """Apply a function of two numbers."""
-    n = a[3]
+    rows, n = a[2], a[3]
+    out_step, x_step, y_step = a[OUT + 3], a[FIRST + 3], a[SECOND + 3]
+    out_apart, x_apart, y_apart = a[OUT + 4], a[FIRST + 4], a[SECOND + 4]
     for i in range(a[0]):
         for j in range(a[1]):
-            for k in range(a[2]):
-                out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2] + k * a[OUT + 3]
-                x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2] + k * a[FIRST + 3]
-                y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2] + k * a[SECOND + 3]
-                if a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize and a[SECOND + 4] == itemsize:
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2]
+            for _ in range(rows):
+                if out_apart == itemsize and x_apart == itemsize and y_apart == itemsize:
                     xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, real)
                     if x == out:  # loops of their own, as above
                         for e in range(zs.size):
@@ -74,7 +80,7 @@ def binary(a: Any) -> None:
                     else:
                         for e in range(zs.size):
                             zs[e] = apply(xs[e], ys[e])
-                elif a[OUT + 4] == itemsize and a[FIRST + 4] == itemsize and a[SECOND + 4] == 0:
+                elif out_apart == itemsize and x_apart == itemsize and y_apart == 0:
                     xs, zs = view(x, n, real), view(out, n, real)
                     scalar = view(y, 1, real)[0]
                     if x == out:
@@ -83,7 +89,7 @@ def binary(a: Any) -> None:
                     else:
                         for e in range(zs.size):
                             zs[e] = apply(xs[e], scalar)
-                elif a[OUT + 4] == itemsize and a[FIRST + 4] == 0 and a[SECOND + 4] == itemsize:
+                elif out_apart == itemsize and x_apart == 0 and y_apart == itemsize:
                     ys, zs = view(y, n, real), view(out, n, real)
                     scalar = view(x, 1, real)[0]
                     if y == out:
@@ -94,8 +100,9 @@ def binary(a: Any) -> None:
                             zs[e] = apply(scalar, ys[e])
                 else:
                     for e in range(n):
-                        first, second = view(x + e * a[FIRST + 4], 1, real)[0], view(y + e * a[SECOND + 4], 1, real)[0]
-                        view(out + e * a[OUT + 4], 1, real)[0] = apply(first, second)
+                        first, second = view(x + e * x_apart, 1, real)[0], view(y + e * y_apart, 1, real)[0]
+                        view(out + e * out_apart, 1, real)[0] = apply(first, second)
+                out, x, y = out + out_step, x + x_step, y + y_step
 
 
 def apply(*_: Any) -> Any:
