@@ -201,9 +201,7 @@ class ForkServer:
             if not channels:
                 os._exit(EXIT_OK)
             frames = channels[1] if len(channels) > 1 else None
-            process.run_worker(
-                channels[0], frames, parent, WorkerReporter(self._warm_up.reporting, self._warm_up.last_fits)
-            )
+            process.run_worker(channels[0], frames, parent, self._reporter())
         finally:
             os._exit(EXIT_FAULT)
 

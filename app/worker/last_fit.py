@@ -6,6 +6,7 @@ of a fit but its own.
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,12 @@ class ZeroColumns(MappedColumns):
         return [np.zeros_like(file[: self._rows], subok=False) for file in super().files(name)]
 
 
-def is_alike(description: bytes, assignment: Assignment) -> bool:
-    """Return whether a fit begins as a described one does: of its graph, on its data, by its optimizer."""
-    return _beginning(_read(description)) == _beginning(assignment)
+def is_alike(description: bytes, other: bytes) -> bool:
+    """Return whether two described fits begin alike: of one graph, on the same data, by one optimizer.
+
+    BadMessage if one of them is no description.
+    """
+    return _beginning(_read(description)) == _beginning(_read(other))
 
 
 def _beginning(assignment: Assignment) -> tuple[object, ...]:
@@ -76,14 +80,15 @@ def begin_fit(description: bytes) -> None:
     EngineError, OSError or BadMessage if that cannot be done, for instance since its data was deleted.
     """
     assignment = _read(description)
-    runtime = select_executor(Runtime.from_json(assignment.runtime), engine.Alone())
+    # No thread stays: the process may fork later.
+    runtime = select_executor(replace(Runtime.from_json(assignment.runtime), threads=1), engine.Alone())
     batch = assignment.request.get("batch_size")
     rows = max(batch if isinstance(batch, int) else 0, ROWS)
     held_out = assignment.validation_columns
     columns = ZeroColumns(assignment.columns, assignment.texts, rows)
     validation = None if held_out is None else ZeroColumns(held_out, assignment.validation_texts, rows)
     graph, recipe = engine.parse_graph(assignment.definition), engine.read_recipe(assignment.request)
-    execution = engine.Execution(runtime.executor, 1)
+    execution = engine.Execution(runtime.executor, runtime.threads)
     with closing(engine.Fit(graph, recipe, columns, validation, execution=execution)) as fit:
         fit.bind()
         fit.advance()

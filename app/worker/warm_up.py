@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import engine
+from app.domain.errors import BadMessage
 from app.domain.messages import Assignment
 from app.domain.runtime import NATIVE
 from app.system.huge_pages import collapse_heap
@@ -84,7 +85,7 @@ class WorkerReporter:
     def report_fit(self, assignment: Assignment) -> None:
         """Report a fit that has run, if it can be begun again and none of the last ones was like it."""
         description = describe_fit(assignment)
-        if description is not None and not any(is_alike(last, assignment) for last in self._last_fits):
+        if description is not None and not any(is_alike(last, description) for last in self._last_fits):
             self._send(description)
 
     def _send(self, report: bytes) -> None:
@@ -119,7 +120,7 @@ class WarmUp:
         """Read the report of a worker."""
         report = self.reports.recv(DATAGRAM_BYTES)
         if report.startswith(b"{"):
-            self.last_fits = (*self.last_fits, report)[-FITS_MAX:]
+            self._keep_fit(report)
             return
         loaded = engine.loaded_kernels()
         names = report.decode().split("\n")
@@ -127,6 +128,12 @@ class WarmUp:
         self._room -= len(new)
         self._steps = chain(self._steps, engine.load_kernels(new))
         self.is_idle = False
+
+    def _keep_fit(self, description: bytes) -> None:
+        """Keep the description of a fit. Workers that ran at the same time may report the same."""
+        with contextlib.suppress(BadMessage):
+            if not any(is_alike(last, description) for last in self.last_fits):
+                self.last_fits = (*self.last_fits, description)[-FITS_MAX:]
 
     def take_step(self) -> None:
         """Do the next of it. An error of the compiler is raised, and ends it: workers do all of it themselves."""

@@ -71,16 +71,23 @@ def test_large_fits_and_those_of_several_processes_are_not_begun_again(
 
 def test_fits_begin_alike_if_they_differ_in_seed_rate_or_length(assign: Assign, assignment: Assignment) -> None:
     description = described(assignment)
-    assert is_alike(description, assign(seed=3, steps=9, optimizer={"kind": "sgd", "lr": 0.5}))
-    assert not is_alike(description, assign(batch_size=8))
-    assert not is_alike(description, assign(optimizer={"kind": "adam", "lr": 0.1}))
-    assert not is_alike(description, replace(assignment, definition={**assignment.definition, "name": "another"}))
+
+    def alike(**request: object) -> bool:
+        return is_alike(description, described(replace(assign(**request), memory_bytes=MEMORY_MAX)))
+
+    assert alike(seed=3, steps=9, optimizer={"kind": "sgd", "lr": 0.5})
+    assert not alike(batch_size=8)
+    assert not alike(optimizer={"kind": "adam", "lr": 0.1})
+    other = replace(assignment, definition={**assignment.definition, "name": "another"})
+    assert not is_alike(description, described(other))
 
 
 def test_what_cannot_be_begun_is_an_error(assignment: Assignment, tmp_path: Path) -> None:
     with pytest.raises(BadMessage):
         begin_fit(encode(Started(1)))
     description = described(assignment)
+    with pytest.raises(BadMessage):
+        is_alike(description, b"{")
     (tmp_path / "x.npy").unlink()
     with pytest.raises(FileNotFoundError):
         begin_fit(description)

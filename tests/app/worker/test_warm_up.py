@@ -106,3 +106,10 @@ def test_a_fit_is_reported_unless_one_of_the_last_began_alike(
     reporter.report_fit(replace(fits[1], fit_id="fit_2", request={**fits[1].request, "seed": 5}))
     with pytest.raises(BlockingIOError):
         warming.reports.recv(DATAGRAM_BYTES, socket.MSG_DONTWAIT)
+    # One that knew of no other, and what is no description.
+    kept = warming.last_fits
+    WorkerReporter(warming.reporting).report_fit(fits[-1])
+    warming.receive()
+    warming.reporting.send(b"{}")
+    warming.receive()
+    assert warming.last_fits is kept
