@@ -73,23 +73,18 @@ def clear_rows(table: Any, step: Any, length: Any, first: Any, stop: Any, real: 
 
 
 @inline
-def source_row(a: Any, at: Any, i: Any, real: Any) -> Any:
-    """Return row `i` of the list whose words begin at `at`."""
-    return view(a[at + 1] + i // a[at + 3] * a[at + 4] + i % a[at + 3] * a[at + 2], a[1], real)
-
-
-@inline
 def add_rows_of(a: Any, at: Any, order: Any, place: Any, end: Any, out: Any, first: Any, real: Any) -> None:
     """Add the sum of a list's rows of one index to a row of the table, or write it if it is the first."""
+    x, step, together, apart = a[at + 1], a[at + 2], a[at + 3], a[at + 4]
     if end == place + 1:
-        only = source_row(a, at, order[place], real)
+        only = view(x + order[place] // together * apart + order[place] % together * step, out.size, real)
         for j in range(out.size):
             out[j] = only[j] if first else out[j] + only[j]
         return
-    sums = view(a[8], a[1], np.float64)
+    sums = view(a[8], out.size, np.float64)
     fill(sums, 0.0)
     for i in range(place, end):
-        source = source_row(a, at, order[i], real)
+        source = view(x + order[i] // together * apart + order[i] % together * step, out.size, real)
         for j in range(sums.size):
             sums[j] += source[j]
     for j in range(out.size):
@@ -113,40 +108,41 @@ def add_by_index(a: Any) -> None:
 
     Words: how many lists; numbers in a row; the table's rows; out, bytes from row to row; the row that stays 0, or -1;
     where to write the sum of squares, or 0; scratch for the counts of digits, for a sum of float64, and for how far
-    each list is. Of each list: how many rows; x, bytes from row to row; the number of consecutive rows with the same
-    stride, and the bytes from the start of one such group to the next; indices, are they int64, and how they lie, as in
-    `index_at`; where to say that an index is none of the table's, 0 where that is known; scratch for the sorted indices
-    and where they stood, and for both again.
+    each list is and which row of the table comes next in it. Of each list: how many rows; x, bytes from row to row; the
+    number of consecutive rows with the same stride, and the bytes from the start of one such group to the next;
+    indices, are they int64, and how they lie, as in `index_at`; where to say that an index is none of the table's, 0
+    where that is known; scratch for the sorted indices and where they stood, and for both again.
     """
-    lists, length, rows, table, step, padding = a[0], a[1], a[2], a[3], a[4], a[5]
-    places, found = view(a[9], lists, np.int64), 0
+    lists, length, rows, table, step, padding, wants_squares = a[0], a[1], a[2], a[3], a[4], a[5], a[6] != 0
+    places, upcoming, found = view(a[9], lists, np.int64), view(a[9] + 8 * lists, lists, np.int64), 0
     for each in range(lists):
-        places[each], found = 0, sort_indices(a, FIRST + each * WORDS)
+        found = sort_indices(a, FIRST + each * WORDS)
+        places[each], upcoming[each] = 0, view(a[FIRST + each * WORDS + found], 1, np.int32)[0]
     done, squares = np.int64(0), 0.0
     while done < rows:
         row = np.int64(rows)
         for each in range(lists):
-            at, place = FIRST + each * WORDS, places[each]
-            if place < a[at]:
-                row = min(row, np.int64(view(a[at + found], a[at], np.int32)[place]))
+            row = min(row, upcoming[each])
         clear_rows(table, step, length, done, row, real)
         if row < rows:
             out, first = view(table + row * step, length, real), True
             for each in range(lists):
-                at, place = FIRST + each * WORDS, places[each]
-                keys, end = view(a[at + found], a[at], np.int32), place
-                while end < a[at] and keys[end] == row:
-                    end += 1
-                if end > place and row != padding:
-                    add_rows_of(a, at, view(a[at + found + 1], a[at], np.int32), place, end, out, first, real)
-                    first = False
-                places[each] = end
+                if upcoming[each] == row:
+                    at, place = FIRST + each * WORDS, places[each]
+                    count, end = a[at], place + 1
+                    keys = view(a[at + found], count, np.int32)
+                    while end < count and keys[end] == row:
+                        end += 1
+                    if row != padding:
+                        add_rows_of(a, at, view(a[at + found + 1], count, np.int32), place, end, out, first, real)
+                        first = False
+                    places[each], upcoming[each] = end, np.int64(keys[end]) if end < count else rows
             if row == padding:
                 fill(out, real(0))
-            if a[6] != 0:
+            if wants_squares:
                 squares += squares_of(out)
         done = row + 1
-    if a[6] != 0:
+    if wants_squares:
         view(a[6], 1, real)[0] = real(squares)
 
 
@@ -161,7 +157,7 @@ def added_up(
     step = row_step(out, rows) if out.size and out.dtype.char in "fd" else None
     if step is None or rows >= MOST:
         return None
-    sizes = [8 * 2**DIGIT, 8 * length, 8 * len(lists), *(4 * index.size for _, index in lists for _ in range(4))]
+    sizes = [8 * 2**DIGIT, 8 * length, 16 * len(lists), *(4 * index.size for _, index in lists for _ in range(4))]
     *places, scratch = accumulate((-(-size // LINE) * LINE for size in sizes), initial=0)
     free = map(Scratch, places)
     words: list[Argument] = [len(lists), length, rows, out, step, -1 if padding is None else padding % rows, 0]
