@@ -48,6 +48,8 @@ class Call:
             bits as a float64.
         scratch: bytes of scratch memory it needs.
         elementwise: its block is that of the elementwise kernels, so it may be one of a chain.
+        alone: it is none of a chain all the same, since the last bits of a number depend on where in a row it stands:
+            what fills no register is computed by other instructions.
     """
 
     kernel: Kernel
@@ -55,6 +57,7 @@ class Call:
     arguments: tuple[Argument, ...]
     scratch: int = 0
     elementwise: bool = False
+    alone: bool = False
 
     @property
     def codes(self) -> list[tuple[Kernel, DType]]:

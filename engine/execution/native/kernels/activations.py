@@ -153,7 +153,7 @@ def _chosen(kernels: Mapping[str, Kernel]) -> Callable[[Work], list[Call] | None
         words = _words(work)
         if words is None:
             return None
-        return [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words, elementwise=True)]
+        return [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words, elementwise=True, alone=True)]
 
     return lower
 
@@ -169,7 +169,7 @@ def _parametrized(op: str) -> Callable[[Work], list[Call] | None]:
             return None
         numbers = [float(work.attrs[name]) for name in names]
         numbers += [0.0] * (2 - len(numbers))
-        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True)]
+        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True, alone=True)]
 
     return lower
 

@@ -60,7 +60,7 @@ class ChainBlocks:
         run: list[Call] = []
         spaces: set[Space | None] = set()
         for each in calls:
-            space = _extents(each.arguments) if each.elementwise else None
+            space = _extents(each.arguments) if each.elementwise and not each.alone else None
             if run and _rows(spaces | {space}) is None:
                 chained += self._chain(run, spaces)
                 run, spaces = [], set()

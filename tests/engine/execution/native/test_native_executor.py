@@ -206,7 +206,6 @@ def test_neighbouring_elementwise_steps_are_one_group():
 
 
 ROW_BY_ROW = {
-    "functions with numbers": "loss = sum(clamp(leaky_relu(gelu(x * p), slope=0.2), min=-0.1, max=0.7) * 2.0)",
     "a repeated parameter": "loss = sum(hardswish(x * p) * 2.0)",
     "a mask of bytes": "loss = sum(x * p * exp(clamp(x * p, min=-1, max=1)))",
     "an operand that is read twice": "a = x * p\nm = minimum(a, a + 1.0)\nloss = sum(logaddexp(m, a) * 2.0)",
