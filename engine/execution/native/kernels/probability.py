@@ -25,8 +25,8 @@ from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowe
 
 BOOL_MASK, FLOAT_MASK = 1, 2
 SHORT, FOURS = 32, 4
-"""Exponentials of shorter rows are computed for many rows at a time, unless these are of so many numbers each, which
-registers take of a row's end too."""
+"""Of rows shorter than SHORT, exponentials are computed for many rows at a time, unless their length is a multiple of
+FOURS: vector instructions then compute the end of a row as well."""
 
 
 @kernel
