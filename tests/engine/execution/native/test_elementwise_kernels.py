@@ -1,8 +1,10 @@
 """Elementwise ops: compiled and NumPy's kernels agree, on odd numbers, broadcast operands and views."""
 
+import os
 from itertools import permutations, product
 
 import numpy as np
+import pytest
 
 from engine.core.attributes import bind
 from engine.core.registry import OPS
@@ -199,3 +201,24 @@ def test_choices_in_place(place, compiled, run_both):
             actual = run_both("where", *operands)[0][0]
             assert compiled("where", operands, [operands[place]], {})
             np.testing.assert_array_equal(operands[place], actual)
+
+
+@pytest.mark.law
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_what_chains_cut_has_the_same_bits_wherever_in_a_row_it_stands(dtype, run_calls):
+    """Rows of 130 numbers one by one, whose ends fill no register, and all together."""
+    x = np.random.default_rng(int(os.environ["LAW_SEED"])).uniform(-2, 2, (40, 130)).astype(dtype)
+    checked = 0
+    for name, op in OPS.items():
+        if op.composite or len(op.inputs) != 1 or op.multi_output or any(a.required for a in op.attributes.values()):
+            continue
+        attrs, whole, by_rows = op.bind({}), np.zeros_like(x), np.zeros_like(x)
+        calls = calls_of(name, Work([x], [whole], attrs)) if op.elementwise and not op.random else None
+        if calls is None or not all(call.elementwise and not call.alone for call in calls):
+            continue
+        run_calls(calls)
+        for row, out in zip(x, by_rows, strict=True):
+            run_calls(calls_of(name, Work([row], [out], attrs)) or [])
+        np.testing.assert_array_equal(whole, by_rows, name)
+        checked += 1
+    assert checked > 30
