@@ -1,7 +1,8 @@
 """Inverse trigonometric functions in float64, as straight-line code that vectorises.
 
 The approximations are those of Cephes' atan and fdlibm's asin and acos: of each one quotient of polynomials serves all
-ranges of the argument.
+ranges of the argument. Sums with what a range decides are fused by name: where the compiler makes branches of ranges, in
+single numbers but not in vectors, it would join no product with a sum beyond.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from numba.extending import overload
 
 from engine.execution.native.inline.logarithm import INLINE, bits_of
 from engine.execution.native.inline.pointers import float_of
+from engine.execution.native.inline.powers import fused
 
 QUARTER, HALF, WHOLE = 0.78539816339744830962, 1.57079632679489661923, 3.14159265358979323846
 """pi / 4, pi / 2 and pi; `HALF_REST` is what rounding has taken from pi / 2."""
@@ -44,7 +46,7 @@ def _atan(x: Any) -> Any:
         q = (q * z + 4.328810604912902668951e2) * z + 4.853903996359136964868e2
         q = q * z + 1.945506571482613964425e2
         rest = HALF_REST if far else (0.5 * HALF_REST if middle else 0.0)
-        value = (HALF if far else (QUARTER if middle else 0.0)) + (t * (z * p / q) + rest + t)
+        value = (HALF if far else (QUARTER if middle else 0.0)) + (fused(t, z * p / q, rest) + t)
         return np.copysign(value, x) if x == x else x
 
     return arc
@@ -91,12 +93,12 @@ def _arc_cosine(x: Any, complement: Any) -> Any:
         # The root in two parts, the first of which has an exact square: s = part + rest.
         part = float_of(bits_of(s) & UPPER)
         rest = (z - part * part) / (s + part) if s > 0.0 else 0.0
-        small = s * r + rest
+        small = fused(s, r, rest)
         if complement:
-            value = size + size * r if near else QUARTER - ((2.0 * small - HALF_REST) - (QUARTER - 2.0 * part))
+            value = fused(size, r, size) if near else QUARTER - ((2.0 * small - HALF_REST) - (QUARTER - 2.0 * part))
             value = np.copysign(value, x)
         else:
-            centre = HALF - (x - (HALF_REST - x * r))
+            centre = HALF - (x - fused(-x, r, HALF_REST))
             value = (
                 centre if near else (WHOLE - 2.0 * (part + (small - HALF_REST)) if x < 0.0 else 2.0 * (part + small))
             )
