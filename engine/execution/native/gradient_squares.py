@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +14,9 @@ from engine.execution.native.kernels.reductions import square_sums
 from engine.execution.native.kernels.row_sums import SQUARES, TABLE, add_by_index
 from engine.execution.native.lowering import Argument, Call, address_of
 
+STEPS_BETWEEN = 32
+"""A step adds up squares for none that comes more steps later: each of them is looked through."""
+
 
 def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] | PythonCall]:
     """Return what a thread runs in turn, with the squares of a gradient added up by another step.
@@ -22,37 +25,52 @@ def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] 
     is not near, or memory. Those of a table are added up by the step that adds rows to it: most of them are 0.
     """
     joined: list[list[Call] | PythonCall] = []
+    tables: dict[int, int] = {}
     for step in steps:
-        if _takes_squares(joined, step):
+        if _takes_squares(joined, tables, step):
             continue
         found = _with_squares(joined[-1], step) if joined else None
-        if found is None:
-            joined.append(step)
-        else:
+        if found is not None:
             joined[-1] = found
+            continue
+        if isinstance(step, list) and len(step) == 1 and step[0].kernel is add_by_index:
+            tables[_address(step[0].arguments[TABLE])] = len(joined)
+        joined.append(step)
     return joined
 
 
-def _takes_squares(joined: list[list[Call] | PythonCall], step: list[Call] | PythonCall) -> bool:
-    """Let the step that makes a table add up its squares; return whether there is one that can.
+def _takes_squares(
+    joined: list[list[Call] | PythonCall], tables: Mapping[int, int], step: list[Call] | PythonCall
+) -> bool:
+    """Let the step that makes a table add up its squares, if there is one that can; return whether it does.
 
-    It writes the sum before the steps between: none of them may use that memory.
+    `tables` has the places of the last steps that add rows to tables, by the addresses of these. The step writes the
+    sum before all steps behind it: none of them may use that memory.
     """
     if not (isinstance(step, list) and len(step) == 1 and step[0].kernel is square_sums):
         return False
     out, table = step[0].arguments[3:5]
-    for place in reversed(range(len(joined))):
-        earlier = joined[place]
-        if not isinstance(earlier, list):
-            return False
-        if len(earlier) == 1 and earlier[0].kernel is add_by_index and _is_same(earlier[0].arguments[TABLE], table):
-            words = list(earlier[0].arguments)
-            words[SQUARES] = out
-            joined[place] = [replace(earlier[0], arguments=tuple(words))]
-            return True
-        if any(_overlap(word, out) for call in earlier for word in call.arguments):
-            return False
-    return False
+    place = tables.get(_address(table))
+    if place is None or len(joined) - place > STEPS_BETWEEN:
+        return False
+    adding, between = joined[place], joined[place + 1 :]
+    assert isinstance(adding, list)
+    words = list(adding[0].arguments)
+    if not _is_same(words[TABLE], table) or any(_uses(later, out) for later in between):
+        return False
+    words[SQUARES] = out
+    joined[place] = [replace(adding[0], arguments=tuple(words))]
+    return True
+
+
+def _uses(step: list[Call] | PythonCall, memory: Argument) -> bool:
+    """Return whether a step may read or write an array; one of Python may do so with any."""
+    return not isinstance(step, list) or any(_overlap(word, memory) for call in step for word in call.arguments)
+
+
+def _address(argument: Argument) -> int:
+    assert isinstance(argument, np.ndarray)
+    return address_of(argument)
 
 
 def _is_same(first: Argument, second: Argument) -> bool:

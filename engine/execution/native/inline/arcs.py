@@ -1,8 +1,8 @@
 """Inverse trigonometric functions in float64, as straight-line code that vectorises.
 
 The approximations are those of Cephes' atan and fdlibm's asin and acos: of each one quotient of polynomials serves all
-ranges of the argument. Sums with what a range decides are fused by name: where the compiler makes branches of ranges, in
-single numbers but not in vectors, it would join no product with a sum beyond.
+ranges of the argument. Sums with what a range decides are fused by name: where the compiler makes branches of ranges,
+for single numbers but not for vectors, it would join no product with a sum beyond.
 """
 
 from __future__ import annotations
