@@ -93,6 +93,7 @@ class _Planner:
         # A view that has to be copied where it is of a part would have no place among the phases.
         self.views_stay = self.sharding is None or self.sharding.free <= self.free
         self.made_at = {n: i for i, ins in enumerate(listing.instructions) if i not in self.free for n in ins.outputs}
+        self.readers = self._readers()
         self.groups: FusedGroups = fuse(
             listing, self.layouts, self.free, self.sharding.levels if self.sharding else None
         )
@@ -223,6 +224,15 @@ class _Planner:
                 self.listing.updates[name] = self._copied(number)
             seen.add(self.listing.updates[name])
 
+    def _readers(self) -> dict[int, list[int]]:
+        """Return, for each base, the indices of the instructions that read it or a window on it; views do not."""
+        readers: dict[int, list[int]] = {}
+        for index, instruction in enumerate(self.listing.instructions):
+            if index not in self.free:
+                for base in {self.layouts[number].base for number in instruction.inputs}:
+                    readers.setdefault(base, []).append(index)
+        return readers
+
     def _last_uses(self) -> dict[int, int]:
         """Return, for each base, the index of the last instruction that touches it or a window on it."""
         last: dict[int, int] = {}
@@ -275,9 +285,11 @@ class _Planner:
         axis = self.sharding.state(base)
         return all(
             levels[index] != levels[made] or self._has_parts_of_base(number, window, axis)
-            for index, instruction in enumerate(self.listing.instructions)
-            for number, window in zip(instruction.inputs, self.sharding.windows[index], strict=True)
-            if index not in self.free and self.layouts[number].base == state
+            for index in self.readers.get(state, ())
+            for number, window in zip(
+                self.listing.instructions[index].inputs, self.sharding.windows[index], strict=True
+            )
+            if self.layouts[number].base == state
         )
 
     def _has_parts_of_base(self, number: int, window: State, axis: State) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 from engine.core.registry import Op
 from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, cut, part_attrs
 from engine.core.value import Shape, Spec
+from engine.graph.origin import Origin
 from engine.graph.rounding import rounded_packs
 from engine.graph.simplify import Instruction, Listing
 
@@ -171,6 +172,7 @@ class _Cutter:
         self.by_columns = by_columns
         self.sharding = Sharding(count)
         self.made: list[Instruction] = []
+        self.origins: dict[int, Origin] = {}
         self.level_of: dict[int, tuple[int, bool]] = {}  # number -> phase it is made in, and whether by the shards
         self.sums: dict[int, int] = {}  # partial number -> its sum
         self.free: set[int] = set()
@@ -227,10 +229,7 @@ class _Cutter:
             if made >= 0:
                 self.level_of[output] = (made, by_shards)
         self.free.add(len(self.made))
-        self.made.append(instruction)
-        self.sharding.sharded.append(sharded)
-        self.sharding.windows.append(found.windows)
-        self.sharding.levels.append(max(made, 0))
+        self._keep(instruction, found, max(made, 0), sharded=sharded)
 
     def _append(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
         spread = self.sharding.spread
@@ -250,11 +249,15 @@ class _Cutter:
         if instruction.op is ALL_REDUCE:  # it reads the summands of all shards, so that even a shard's own must wait
             level = max(level, self.level_of[instruction.inputs[0]][0] + 1)
         level += (level % 2 == 0) != sharded  # to the next phase of its kind
+        self._keep(instruction, found, level, sharded=sharded)
+        self.level_of.update(dict.fromkeys(instruction.outputs, (level, sharded)))
+
+    def _keep(self, instruction: Instruction, found: Cut, level: int, *, sharded: bool) -> None:
         self.made.append(instruction)
         self.sharding.sharded.append(sharded)
         self.sharding.windows.append(found.windows)
         self.sharding.levels.append(level)
-        self.level_of.update(dict.fromkeys(instruction.outputs, (level, sharded)))
+        self.origins.update(dict.fromkeys(instruction.outputs, instruction.origin))
 
     def _summed(self, number: int) -> int:
         """Return a number for the sum of a value if it is partial."""
@@ -267,8 +270,7 @@ class _Cutter:
             elements = math.prod(spec.shape)
             apart = elements >= SPLIT_SUM_ELEMENTS and self.divides(spec.shape, 0)
             apart = apart and elements % (line * self.sharding.count) == 0
-            origin = next(each.origin for each in reversed(self.made) if number in each.outputs)
-            join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {}, origin)
+            join = Instruction(ALL_REDUCE, (number,), (self.sums[number],), {}, self.origins[number])
             axis = (0 if apart else None,)
             self._append(join, Cut(axis, axis), sharded=apart)
         return self.sums[number]
