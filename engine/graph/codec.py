@@ -62,8 +62,11 @@ def parse_and_infer(document: Any, limits: GraphLimits = LIMITS) -> tuple[Defini
         draft = parse_program(document["program"], draft, limits)
     else:
         reader.finish()
-        draft = expand_layers(document["layers"], document.get("loss"), draft)
-    return _complete(draft, document, limits, frozenset() if form == "layers" else _without_init(document, draft))
+        inferred = expand_layers(document["layers"], document.get("loss"), draft, limits)
+        _check_extents(inferred.graph.definition, limits)
+        return _complete(inferred, document, frozenset())
+    _check_extents(draft, limits)
+    return _complete(infer_shapes(draft, limits), document, _without_init(document, draft))
 
 
 def _without_init(document: Mapping[str, Any], draft: Definition) -> frozenset[str]:
@@ -213,21 +216,25 @@ def _is_operand(operand: Any) -> bool:
     return isinstance(operand, float) and math.isfinite(operand)
 
 
-def _complete(
-    draft: Definition, document: Mapping[str, Any], limits: GraphLimits, without_init: frozenset[str]
-) -> tuple[Definition, InferredShapes]:
-    """Trace the draft, resolve outputs and losses, and return the finished definition and its shapes.
-
-    Parameters that are `without_init` start with the fan-in that the graph gives them.
-    """
+def _check_extents(draft: Definition, limits: GraphLimits) -> None:
+    """Refuse a graph that is larger than the limits."""
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
     for node in draft.nodes:
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)
         if node.attrs:
             limits.check_attributes(node.pointer, node.attrs)
     limits.check_states("/parameters", [spec.shape for spec in (*draft.parameters.values(), *draft.buffers.values())])
-    inferred = infer_shapes(draft, limits)
+
+
+def _complete(
+    inferred: InferredShapes, document: Mapping[str, Any], without_init: frozenset[str]
+) -> tuple[Definition, InferredShapes]:
+    """Resolve outputs and losses, and return the finished definition and its shapes.
+
+    Parameters that are `without_init` start with the fan-in that the graph gives them.
+    """
     graph = inferred.graph
+    draft = graph.definition
     reader = Reader()
     given_implicit = reader.typed(document.get("implicit_loss", False), bool, "/implicit_loss", "implicit_loss", False)
     losses = _references(document, "losses", graph, reader) or draft.losses

@@ -10,19 +10,21 @@ from engine.core.dtypes import dtype_of
 from engine.core.errors import DocumentError, EngineError, Finding, nearest
 from engine.core.options import Reader
 from engine.core.registry import lookup
-from engine.core.value import Array, Shape, Value
+from engine.core.value import Array, Node, Shape, Value
 from engine.graph.definition import Definition, NodeSpec, StateSpec, plain
-from engine.graph.limits import LIMITS
+from engine.graph.limits import LIMITS, GraphLimits
 from engine.graph.loss_spec import append_loss
-from engine.graph.shape_inference import choose_trial_dims, trial_note
+from engine.graph.shape_inference import InferredShapes, choose_trial_dims, trial_note
 from engine.graph.trace import Trace, apply_node, build
 from engine.nn.initializers import resolve
 from engine.nn.layers import find_layer
 from engine.nn.layers.containers import read_layer
 
 
-def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
-    """Return `draft` with the nodes, parameters and buffers of the layers, and the loss if one is given.
+def expand_layers(layers: Any, loss: Any, draft: Definition, limits: GraphLimits = LIMITS) -> InferredShapes:
+    """Trace the nodes, parameters and buffers of the layers, and the loss if one is given.
+
+    The definition of the first trace is `draft` with all of them.
 
     Raises:
         DocumentError: with the pointer of the layer at fault.
@@ -37,10 +39,10 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
         reader.fault("/inputs", "empty", "give at least one input: the first flows through the layers")
     reader.finish()
     fault: DocumentError | None = None
-    expanded: list[Definition] = []
+    expanded: list[Trace] = []
     for dims in choose_trial_dims(draft):
         try:
-            expanded.append(_expand(entries, loss, draft, dims))
+            expanded.append(_expand(entries, loss, build(draft, dims, training=True, limits=limits)))
         except DocumentError as error:
             fault = fault or DocumentError([_noting_trial(finding, dims) for finding in error.findings])
         if len(expanded) == 2:
@@ -48,9 +50,10 @@ def expand_layers(layers: Any, loss: Any, draft: Definition) -> Definition:
     if not expanded:
         assert fault is not None
         raise fault
-    if len(expanded) == 2 and expanded[0] != expanded[1]:
-        raise DocumentError([_dependent(*expanded)])
-    return expanded[0]
+    first, second = expanded[0], expanded[1] if len(expanded) == 2 else None
+    if second is not None and first.definition != second.definition:
+        raise DocumentError([_dependent(first.definition, second.definition)])
+    return InferredShapes(first, second)
 
 
 def _noting_trial(finding: Finding, dims: Mapping[str, int]) -> Finding:
@@ -128,6 +131,7 @@ class _LayerScope:
         given = plain({key: value for key, value in attrs.items() if value != defaults.get(key)})
         references = tuple(self.draft.references[v.key] if isinstance(v, Value) else v for v in inputs)
         node = NodeSpec(full, lookup(op).name, references, given, self.pointer, f"layer {self.name!r}: ")
+        self.graph.starts.append(next(Node.numbers))
         outputs = apply_node(self.graph, node)
         self.draft.nodes.append(node)
         self.graph.values[full] = outputs
@@ -196,10 +200,8 @@ class _Draft:
         self.taken.add(name)
 
 
-def _expand(
-    entries: list[tuple[str, str, dict[str, Any]]], loss: Any, draft: Definition, dims: Mapping[str, int]
-) -> Definition:
-    graph = build(draft, dims, training=True)
+def _expand(entries: list[tuple[str, str, dict[str, Any]]], loss: Any, graph: Trace) -> Trace:
+    """Add layers and a loss to the trace of a definition without nodes, and to the definition; return the trace."""
     parts = _Draft(graph)
     x = next(iter(graph.inputs.values()))
     counts: dict[str, int] = {}
@@ -220,8 +222,9 @@ def _expand(
         if loss is not None:
             more = append_loss(loss, x, _LossScope("loss", "/loss", graph, parts))
             losses, outputs = ("loss",), (output, *(parts.references[value.key] for value in more))
-    return replace(
-        draft,
+    graph.end = next(Node.numbers)
+    graph.definition = replace(
+        graph.definition,
         parameters=parts.parameters,
         buffers=parts.buffers,
         constants=parts.constants,
@@ -229,3 +232,4 @@ def _expand(
         outputs=outputs,
         losses=losses,
     )
+    return graph

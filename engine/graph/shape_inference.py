@@ -104,7 +104,7 @@ def _all_faults(definition: Definition, dims: Mapping[str, int], limits: GraphLi
                 broken.add(node.name)
                 continue
             try:
-                graph.values[node.name] = apply_node(graph, node, limits)
+                graph.values[node.name] = apply_node(graph, node)
             except DocumentError as error:
                 reader.error("", error)
                 broken.add(node.name)

@@ -225,7 +225,7 @@ def build(
     with graph.trace(), charging(graph.budget):
         for node in definition.nodes:
             graph.starts.append(next(Node.numbers))
-            graph.values[node.name] = _apply_node(graph, node, limits)
+            graph.values[node.name] = _apply_node(graph, node)
     graph.end = next(Node.numbers)
     if recompute is not None:
         starts = [*graph.starts, graph.end]
@@ -234,13 +234,13 @@ def build(
     return graph
 
 
-def apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits = LIMITS) -> tuple[Value, ...]:
+def apply_node(graph: Trace, node: NodeSpec) -> tuple[Value, ...]:
     """Apply one node to the values already in `graph` and return its outputs; called while tracing."""
     with charging(graph.budget):
-        return _apply_node(graph, node, limits)
+        return _apply_node(graph, node)
 
 
-def _apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits) -> tuple[Value, ...]:
+def _apply_node(graph: Trace, node: NodeSpec) -> tuple[Value, ...]:
     """Apply one node; called while its operations are charged to the budget of the graph."""
     try:
         op = lookup(node.op)
@@ -265,7 +265,7 @@ def _apply_node(graph: Trace, node: NodeSpec, limits: GraphLimits) -> tuple[Valu
     made = made if isinstance(made, tuple) else (made,)
     for output in made:
         if output.shape not in graph.accepted_shapes:
-            limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
+            graph.limits.check_shape(node.pointer, node.place + f"node {node.name!r}", output.shape)
             graph.accepted_shapes.add(output.shape)
     if graph.training and op.memory.state_updates:
         _note_updates(graph, node, op.memory.state_updates, made)
