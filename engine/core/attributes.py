@@ -93,23 +93,32 @@ class Attribute:
     default: Any
     range: Range | None = None
     plain: frozenset[type] = field(init=False, repr=False)
+    words: frozenset[str] = field(init=False, repr=False)
     lists_integers: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Note which values need no closer look: those of these very types, and tuples of integers."""
+        """Note which values need no closer look: those of these very types, these words, and tuples of integers."""
         options = get_args(self.type) if get_origin(self.type) in (Union, types.UnionType) else (self.type,)
-        exact = (bool, types.NoneType) if float in options else (bool, types.NoneType, int)
+        exact = {bool, types.NoneType, float, *(() if float in options else (int,))}
+        words = [word for option in options if get_origin(option) is Literal for word in get_args(option)]
         object.__setattr__(self, "plain", frozenset(option for option in options if option in exact))
-        object.__setattr__(self, "lists_integers", Ints in options and self.range is None)
+        object.__setattr__(self, "words", frozenset(words))
+        object.__setattr__(self, "lists_integers", Ints in options)
 
     def takes(self, value: Any) -> bool:
         """Tell quickly whether a value of the commonest types is one for it; False leaves that to `check`."""
         kind = value.__class__
+        if kind is str:
+            return value in self.words
         if kind is tuple:
-            return self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
-        if kind is int:
-            return int in self.plain and -LONGEST < value < LONGEST and (self.range is None or self.range.holds(value))
-        return kind in self.plain
+            fits = self.lists_integers and all(item.__class__ is int and -LONGEST < item < LONGEST for item in value)
+        elif kind is int:
+            fits = int in self.plain and -LONGEST < value < LONGEST
+        elif kind is float:
+            fits = float in self.plain and -LARGEST <= value <= LARGEST
+        else:
+            return kind in self.plain
+        return fits and (self.range is None or self.range.holds(value))
 
     def accepts(self, value: Any) -> bool:
         """Return whether a value is of its type."""
@@ -171,7 +180,8 @@ def bind(owner: str, attributes: Mapping[str, Attribute], given: Mapping[str, An
     for name, attribute in attributes.items():
         if name in given:
             value = given[name]
-            bound[name] = value if attribute.takes(value) else _checked(owner, attribute, value)
+            read = tuple(value) if value.__class__ is list and len(value) <= LONGEST_LIST else value
+            bound[name] = read if attribute.takes(read) else _checked(owner, attribute, value)
         elif attribute.required:
             raise AttributeValueError(f"{owner} needs the attribute {name!r} ({describe(attribute.type)})")
         else:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import IntEnum
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -91,6 +92,12 @@ def _numpy_name(name: object) -> str:
     with suppress(TypeError):
         return str(np.dtype(name).name)  # type: ignore[call-overload]
     return ""
+
+
+@cache
+def name_of(dtype: DType) -> str:
+    """Return the name of a dtype, which NumPy composes anew each time."""
+    return str(dtype.name)
 
 
 def is_float(dtype: DType) -> bool:

@@ -136,7 +136,7 @@ def graph_findings(definition: Definition, probed: InferredShapes) -> list[Findi
         detail = "without a loss the graph can be computed but not fitted"
         findings.append(Finding("/losses", "no_loss", detail, "info"))
         return findings
-    trained = trained_in(probed.graph)
+    trained = frozenset(trained_in(probed.graph))
     findings += [
         Finding(f"/parameters/{name}", "untrained_parameter", f"no gradient of a loss reaches {name!r}", "warning")
         for name, spec in definition.parameters.items()

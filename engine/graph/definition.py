@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.core.dtypes import DType
+from engine.core.dtypes import DType, name_of
 from engine.core.registry import lookup
 from engine.core.value import Array, Shape
 
@@ -25,7 +25,7 @@ class InputSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Write it as in a request."""
-        return {"shape": list(self.shape), "dtype": self.dtype.name}
+        return {"shape": list(self.shape), "dtype": name_of(self.dtype)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StateSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Write it as in a request."""
-        document: dict[str, Any] = {"shape": list(self.shape), "dtype": self.dtype.name, "init": dict(self.init)}
+        document: dict[str, Any] = {"shape": list(self.shape), "dtype": name_of(self.dtype), "init": dict(self.init)}
         return {**document, "frozen": True} if self.frozen else document
 
 
