@@ -25,6 +25,7 @@ from engine.nn.initializers import default_kind, resolve
 
 COMMON = ("name", "inputs", "parameters", "buffers", "constants", "outputs", "losses", "implicit_loss")
 LEAVES = ("inputs", "parameters", "buffers", "constants")
+LEAF_COUNT = "inputs, parameters, buffers and constants"
 FORMS = ("nodes", "layers", "program")
 
 
@@ -96,7 +97,7 @@ def _read_leaves(document: Mapping[str, Any], reader: Reader, limits: GraphLimit
     if not 0 < len(name.encode(errors="replace")) <= 200:
         reader.fault("/name", "name_invalid", "a graph's name has 1 to 200 bytes")
     leaves = sum(len(entries) for table in LEAVES if isinstance(entries := document.get(table), Mapping))
-    limits.check_count("", "inputs, parameters, buffers and constants", leaves, limits.leaves)
+    limits.check_count("", LEAF_COUNT, leaves, limits.leaves)
     taken: dict[str, str] = {}
     inputs = {}
     for key, spec in _entries(document, "inputs", reader, taken, limits):
@@ -217,7 +218,9 @@ def _is_operand(operand: Any) -> bool:
 
 
 def _check_extents(draft: Definition, limits: GraphLimits) -> None:
-    """Refuse a graph that is larger than the limits."""
+    """Refuse a graph that is larger than the limits, whatever form it was given in."""
+    leaves = sum(len(table) for table in (draft.inputs, draft.parameters, draft.buffers, draft.constants))
+    limits.check_count("", LEAF_COUNT, leaves, limits.leaves)
     limits.check_count("/nodes", "nodes", len(draft.nodes), limits.nodes)
     for node in draft.nodes:
         limits.check_count(node.pointer, "inputs of a node", len(node.inputs), limits.inputs_per_node)

@@ -14,6 +14,7 @@ from engine.graph.definition import Definition
 from engine.training.fit.nonfinite import LARGEST_BYTES
 from engine.training.recipe.recipe import Recipe
 from engine.training.step.plans import (
+    check_evaluation,
     plan_evaluation,
     plan_gradients,
     plan_part,
@@ -59,7 +60,7 @@ class Footprint:
             DocumentError, GradientError, EngineError: the step cannot be planned.
         """
         model = self._form(rows)
-        plan_evaluation(model, self.bind(self._part(rows)), self.recipe.metrics)  # finds faults of metrics
+        check_evaluation(model, self.bind(self._part(rows)), self.recipe.metrics)
         plan = self._step(model, rows)
         held = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in model.specs.values())
         sums = sum(

@@ -213,15 +213,23 @@ def plan_evaluation(
     """
     leaves, graph = trace_model(model, dims, None, (), training=False)
     inputs, rows = {**graph.inputs, KEY: graph.key}, tuple(graph.inputs)
-    if outputs:
-        return make_plan(
-            inputs, leaves, dict(graph.outputs), {}, rows=rows, most_shards=most_shards, origin_of=graph.origin_of
-        )
-    wanted = {LOSS: graph.total_loss(), **metric_statistics(metrics, graph, units=units_of(model, leaves))}
-    weight = weight_of_targets(graph) if reduction == "weighted" else None
+    wanted = dict(graph.outputs) if outputs else _evaluated(model, leaves, graph, metrics)
+    weight = weight_of_targets(graph) if reduction == "weighted" and not outputs else None
     if weight is not None:
         wanted[LOSS_WEIGHT] = weight
     return make_plan(inputs, leaves, wanted, {}, rows=rows, most_shards=most_shards, origin_of=graph.origin_of)
+
+
+def check_evaluation(model: StateLayout, dims: Mapping[str, int], metrics: Sequence[Metric]) -> None:
+    """Raise what `plan_evaluation` would of the loss and the metrics, and plan nothing."""
+    leaves, graph = trace_model(model, dims, None, (), training=False)
+    _evaluated(model, leaves, graph, metrics)
+
+
+def _evaluated(
+    model: StateLayout, leaves: Mapping[str, Value], graph: Trace, metrics: Sequence[Metric]
+) -> dict[str, Value]:
+    return {LOSS: graph.total_loss(), **metric_statistics(metrics, graph, units=units_of(model, leaves))}
 
 
 MAX_SEGMENTS = 512
