@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from engine.core.registry import Op
-from engine.core.value import Array, Spec
+from engine.core.value import Array, Shape, Spec
 from engine.graph.origin import NONE, Origin
 from engine.graph.simplify import Instruction, Listing
 from engine.ops.kernels.blocks import KEPT_BYTES
@@ -147,8 +148,13 @@ class Layout:
 
 def contiguous_strides(spec: Spec) -> tuple[int, ...]:
     """Return the byte strides of a row-major array."""
-    strides, step = [], spec.dtype.itemsize
-    for extent in reversed(spec.shape):
+    return _row_major(spec.shape, spec.dtype.itemsize)
+
+
+@lru_cache(maxsize=1024)  # the values of a plan have few shapes
+def _row_major(shape: Shape, itemsize: int) -> tuple[int, ...]:
+    strides, step = [], itemsize
+    for extent in reversed(shape):
         strides.append(step)
         step *= max(extent, 1)
     return tuple(reversed(strides))

@@ -213,7 +213,8 @@ class _Cutter:
             self._append(instruction, found, sharded=sharded)
 
     def _on_sums(self, instruction: Instruction) -> Instruction:
-        return replace(instruction, inputs=tuple(self._summed(n) for n in instruction.inputs))
+        inputs = tuple([self._summed(n) for n in instruction.inputs])
+        return instruction if inputs == instruction.inputs else replace(instruction, inputs=inputs)
 
     def _append_free(self, instruction: Instruction, found: Cut, *, sharded: bool) -> None:
         """Add an instruction that runs nothing: any phase after that of its input will do."""
@@ -327,7 +328,8 @@ def assign_shard_buffers(listing: Listing, sharding: Sharding) -> set[int]:
             continue  # a view of the whole
         whole, part = full[number], sharding.part(full[number], sharding.state(number))
         attrs = part_attrs(instruction.attrs, whole.shape, part.shape)
-        listing.instructions[place] = replace(instruction, attrs=attrs)
+        if attrs is not instruction.attrs:
+            listing.instructions[place] = replace(instruction, attrs=attrs)
     return own
 
 
