@@ -61,6 +61,7 @@ from engine.core.errors import (
     UnknownName,
 )
 from engine.core.fingerprint import fingerprint, set_blas_threads
+from engine.core.garbage import rare_collections
 from engine.core.modes import (
     Admit,
     Cost,
@@ -350,6 +351,7 @@ __all__ = [
     "propose_fit",
     "rand",
     "randn",
+    "rare_collections",
     "read_class_encodings",
     "read_recipe",
     "read_tensor_document",

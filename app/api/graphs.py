@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Body, Query, Response
 from fastapi.responses import PlainTextResponse
 
+import engine
 from app.api.deps import GraphId, GraphsDep
 from app.api.idempotency import IdempotentDep
 from app.api.list_queries import GraphQuery
@@ -21,7 +22,6 @@ from app.api.schemas.graphs import (
 from app.api.schemas.values import DescribedBy
 from app.domain.documents import DOT
 from app.http.responses import JsonResponse
-from app.system.garbage import OLD_GENERATIONS
 
 routes = router("graphs")
 
@@ -52,7 +52,7 @@ def create_graph(definition: Definition, graphs: GraphsDep, idempotent: Idempote
     Validates and stores a graph, given as nodes, as layers or as a program in the expression language. The response
     holds the nodes.
     """
-    with OLD_GENERATIONS.deferred():
+    with engine.rare_collections():
         return idempotent.answer(lambda save_response: graphs.create(definition, save_response), Graph.show)
 
 
@@ -62,7 +62,7 @@ def validate_graph(definition: Definition, graphs: GraphsDep) -> Response:
 
     Returns the same report as creating a graph, and stores nothing.
     """
-    with OLD_GENERATIONS.deferred():
+    with engine.rare_collections():
         return JsonResponse(GraphReport.show(graphs.validate(definition)))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.core.errors import DocumentError, Finding
+from engine.core.garbage import rare_collections
 from engine.core.registry import lookup
 from engine.core.shape_rules import broadcast, broadcast_bool
 from engine.execution.native import chosen, most_shards
@@ -65,6 +66,7 @@ def _unequal(node: NodeSpec, probed: InferredShapes) -> Iterator[str]:
 STANDARD_BATCH = 32
 
 
+@rare_collections()
 def parse_and_report(document: Any, limits: GraphLimits = LIMITS) -> tuple[Definition, dict[str, Any]]:
     """Return the canonical form of a graph document and its report, for which it is traced once.
 
@@ -75,6 +77,7 @@ def parse_and_report(document: Any, limits: GraphLimits = LIMITS) -> tuple[Defin
     return definition, _report(definition, inferred)
 
 
+@rare_collections()
 def graph_report(definition: Definition) -> dict[str, Any]:
     """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
     return _report(definition, infer_shapes(definition, LIMITS))

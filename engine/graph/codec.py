@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, escape, nearest
+from engine.core.garbage import rare_collections
 from engine.core.options import NAME, NAME_RULE, Reader
 from engine.core.value import Shape
 from engine.graph.definition import Definition, InputSpec, NodeSpec, StateSpec
@@ -43,6 +44,7 @@ def parse_graph(document: Any, limits: GraphLimits = LIMITS) -> Definition:
     return definition
 
 
+@rare_collections()
 def parse_and_infer(document: Any, limits: GraphLimits = LIMITS) -> tuple[Definition, InferredShapes]:
     """Read a graph document as `parse_graph` does; return its canonical form and the shapes it was checked with."""
     reader = Reader()

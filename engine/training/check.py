@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.dtypes import is_float
 from engine.core.errors import DocumentError, EngineError, Finding, GradientError, escape, nearest
+from engine.core.garbage import rare_collections
 from engine.core.options import Reader
 from engine.core.registry import lookup
 from engine.data.batches import Batches
@@ -48,6 +49,7 @@ class FitEstimate:
     memory: dict[str, int]
 
 
+@rare_collections()
 def check_fit(
     definition: Definition,
     recipe: Recipe,

@@ -24,7 +24,6 @@ from app.service.resources.model_classes import (
 )
 from app.service.resources.read_through_cache import ReadThroughCache
 from app.service.resources.workers import check_resources, select_executor
-from app.system.garbage import OLD_GENERATIONS
 
 FILE_BYTES = 4096
 """Overhead of a file beside its numbers: header and unused part of the last block."""
@@ -161,7 +160,7 @@ class Admission:
         columns, validation = _read_columns(candidate)
         document, replicas = recipe_of(candidate.request), replicas_of(candidate.request)
         executor = select_executor(candidate.request.get("resources") or {}, candidate.runtime)
-        with engine_faults(), OLD_GENERATIONS.deferred():
+        with engine_faults():
             recipe = engine.read_recipe(document)
             estimate = self._fits.read(
                 _digest(candidate.digest, engine.form_of_recipe(document), columns, validation, replicas, executor),
@@ -186,7 +185,7 @@ class Admission:
             raise invalid([Finding("/resources/replicas", "conflict", detail)])
         columns, validation = _read_columns(candidate)
         document = recipe_of(request)
-        with engine_faults(), OLD_GENERATIONS.deferred():
+        with engine_faults():
             options = engine.sweep.read_sweep(request["sweep"])
             variants = engine.sweep.expand(document, options)
             estimate = self._sweeps.read(

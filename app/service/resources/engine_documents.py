@@ -9,7 +9,6 @@ from app.domain.clock import Clock
 from app.domain.errors import Finding, Invalid
 from app.domain.ids import new_id
 from app.domain.records import GraphRecord
-from app.system.garbage import OLD_GENERATIONS
 
 
 @contextmanager
@@ -45,20 +44,20 @@ def read_definition(
     document: object, pointer: str = "", limits: engine.GraphLimits = GRAPH_LIMITS
 ) -> engine.Definition:
     """Read a graph in any of its forms. Raises Invalid, with pointers below `pointer`, if it is none or too large."""
-    with engine_faults(pointer), OLD_GENERATIONS.deferred():
+    with engine_faults(pointer):
         return engine.parse_graph(document, limits)
 
 
 def new_graph(definition: engine.Definition, clock: Clock) -> GraphRecord:
     """Return a new record of the graph, with the engine's report on it."""
-    with engine_faults(), OLD_GENERATIONS.deferred():
+    with engine_faults():
         report = engine.graph_report(definition)
     return _record(definition, report, clock)
 
 
 def read_new_graph(document: object, limits: engine.GraphLimits, clock: Clock) -> GraphRecord:
     """Read a graph in any of its forms and return a new record of it. Raises Invalid if it is none or too large."""
-    with engine_faults(), OLD_GENERATIONS.deferred():
+    with engine_faults():
         definition, report = engine.parse_and_report(document, limits)
     return _record(definition, report, clock)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from engine.core.garbage import rare_collections
 from engine.core.value import Array
 from engine.graph.definition import Definition
 from engine.training.execution import AUTO, Execution
@@ -46,6 +47,7 @@ class Fit(MonitoredFit):
     `captured` holds the gradients that the recipe asks for, of the steps of the last `advance` or `advance_chunk`.
     """
 
+    @rare_collections()
     def __init__(
         self,
         definition: Definition,

@@ -11,6 +11,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 
+from engine.core.garbage import rare_collections
 from engine.core.registry import find_op
 from engine.core.value import Array
 from engine.execution.native import bind
@@ -181,7 +182,8 @@ class Executors:
         """Return the executor of `make(*args, **kwargs)`, which `key` identifies."""
         found = self._found.get(key)
         if found is None:
-            found = self._found[key] = self._bound(cached_plan(make, *args, **kwargs), self._arrays)
+            with rare_collections():
+                found = self._found[key] = self._bound(cached_plan(make, *args, **kwargs), self._arrays)
             if self._most is not None and len(self._found) > self._most:
                 self._found.popitem(last=False)
         elif self._most is not None:

@@ -5,7 +5,7 @@ from threading import Barrier
 
 import pytest
 
-from app.system.garbage import OldGenerations
+from engine.core.garbage import OldGenerations
 
 USUAL = (700, 10, 10)
 

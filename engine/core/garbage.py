@@ -46,4 +46,5 @@ class OldGenerations:
                 gc.set_threshold(*self._usual)
 
 
-OLD_GENERATIONS = OldGenerations()
+rare_collections = OldGenerations().deferred
+"""A context, or the decorator of a function, in which objects of this process that have survived are visited rarely."""
