@@ -475,6 +475,17 @@ def test_limits_can_be_set():
             parse_graph(document, limits)
 
 
+@each_row("count", [1, 2])
+def test_leaves_of_layers_count_as_those_of_nodes(count):
+    layered = {"inputs": {"x": ["batch", 2]}, "layers": [{"layer": "linear", "units": 2}] * count}
+    for document in (layered, engine.parse_graph(layered).to_json()):
+        if count == 1:
+            parse_graph(document, GraphLimits(leaves=3))
+        else:
+            with pytest.raises(engine.DocumentError, match="5 is more than the limit of 3"):
+                parse_graph(document, GraphLimits(leaves=3))
+
+
 @each_row(
     "text, place",
     [
