@@ -80,7 +80,7 @@ def parse_and_report(document: Any, limits: GraphLimits = LIMITS) -> tuple[Defin
 @rare_collections()
 def graph_report(definition: Definition) -> dict[str, Any]:
     """Report parameter and node counts, inferred shapes, an estimate of memory, and findings."""
-    return _report(definition, infer_shapes(definition, LIMITS))
+    return _report(definition, infer_shapes(definition))
 
 
 def _report(definition: Definition, probed: InferredShapes) -> dict[str, Any]:

@@ -53,8 +53,10 @@ class InferredShapes:
         return _express(first, other, self.graph.dims, self.second.dims)
 
 
-def infer_shapes(definition: Definition, limits: GraphLimits) -> InferredShapes:
+def infer_shapes(definition: Definition, limits: GraphLimits = LIMITS, *, trials: int = 2) -> InferredShapes:
     """Trace `definition` at trial extents.
+
+    With one trial its trace is all that there is: shapes are numbers.
 
     Raises:
         DocumentError: the faults at the first trial, when no trial succeeds.
@@ -68,7 +70,7 @@ def infer_shapes(definition: Definition, limits: GraphLimits) -> InferredShapes:
             fault = fault or DocumentError(error.findings)  # without the frames, which hold the whole trace
             if all(finding.code == "unknown_name" for finding in error.findings):
                 break  # at other extents it would be as unknown
-        if len(traced) == 2:
+        if len(traced) == trials:
             break
     if not traced:
         assert fault is not None
@@ -86,7 +88,7 @@ def choose_trial_dims(definition: Definition) -> Iterator[dict[str, int]]:
 def dims_at(definition: Definition, batch: int) -> dict[str, int]:
     """Return a number for every named extent: `batch` where inputs begin with it, trial numbers for the others."""
     leading = {spec.shape[0] for spec in definition.inputs.values() if spec.shape}
-    trial = infer_shapes(definition, LIMITS).graph.dims
+    trial = infer_shapes(definition, trials=1).graph.dims
     return {name: batch if name in leading else trial[name] for name in definition.dimension_names}
 
 

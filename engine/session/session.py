@@ -25,7 +25,6 @@ from engine.execution.interpreter.point import EvaluationPoint
 from engine.execution.native import most_shards
 from engine.execution.plan import NumpyExecutor
 from engine.graph.definition import Definition, InputSpec, needed_inputs, without_inputs
-from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.tensors import as_numbers
 from engine.session.batch import Batch, BatchReader, Wanted, check_arrays, check_request, unknown_name
@@ -101,7 +100,7 @@ class Session:
         self._predictor_version = (-1, -1)
         groups, parameters = self._recipe.groups, self.definition.parameters
         frozen = {name for name, spec in parameters.items() if groups.frozen(name, spec.shape)}
-        reached = reached_from(infer_shapes(self.definition, LIMITS).graph)
+        reached = reached_from(infer_shapes(self.definition, trials=1).graph)
         self._reached = {name: found - frozen for name, found in reached.items()}
         by_losses = frozenset[str]().union(*(self._reached[name] for name in self.definition.losses))
         apart = {name: 1 for name in parameters if by_losses and name not in by_losses}

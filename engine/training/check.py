@@ -16,7 +16,6 @@ from engine.data.batches import Batches
 from engine.data.source import CAST_BYTES
 from engine.data.splitting import held_out_rows
 from engine.graph.definition import Definition, InputSpec, without_inputs
-from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims, build
 from engine.optim.groups import matches
@@ -405,7 +404,7 @@ def _check_classes(definition: Definition, fed: Mapping[str, ColumnInfo], reader
     known = column.minimum is not None and column.maximum is not None
     if comparison.form not in BY_CLASS or np.dtype(column.dtype).kind == "f" or not known:
         return
-    shape = infer_shapes(definition, LIMITS).graph.value(comparison.predictions).shape
+    shape = infer_shapes(definition, trials=1).graph.value(comparison.predictions).shape
     classes = shape[-1] if comparison.axis == -1 else shape[1] if len(shape) > 1 else shape[0]
     if column.maximum >= classes or (column.minimum < 0 and column.minimum != comparison.ignore_index):  # type: ignore[operator]  # known tells
         holds = f"{comparison.targets!r} holds classes {column.minimum:g} to {column.maximum:g}"

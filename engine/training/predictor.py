@@ -23,7 +23,6 @@ from engine.data.table.preprocessing import preprocessing_of_checkpoint
 from engine.execution.interpreter.point import as_refusals
 from engine.execution.plan import NumpyExecutor, Plan
 from engine.graph.definition import Definition, needed_inputs
-from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import InferredShapes, infer_shapes
 from engine.graph.tensors import check_feeds
 from engine.graph.trace import Trace, bind_dims
@@ -56,7 +55,7 @@ class Predictor:
         self.definition = _without_losses(at_precision(definition, precision))
         self.model = TrainState(self.definition, (), None, None)
         self.load(checkpoint)
-        probed = infer_shapes(self.definition, LIMITS)
+        probed = infer_shapes(self.definition)
         self.inputs = _needed_inputs(probed.graph)
         self._by_row = _inputs_by_row(probed, self.inputs)
         self._executors: dict[Sizes, NumpyExecutor] = {}

@@ -21,7 +21,6 @@ from engine.data.source import RoundedInput, Source, cast_inputs, open_source, r
 from engine.data.splitting import split_examples
 from engine.data.table.raw import TextColumn
 from engine.graph.definition import Definition, NodeSpec, needed_inputs, without_inputs
-from engine.graph.limits import LIMITS
 from engine.graph.shape_inference import infer_shapes
 from engine.graph.trace import bind_dims
 from engine.training.fit.preprocessed import Columns, PreprocessedInputs
@@ -202,7 +201,7 @@ def weigh_classes(
     node = _weighable(definition)
     logits, target = node.inputs[0], node.inputs[1]
     assert isinstance(logits, str)
-    traced = infer_shapes(definition, LIMITS).graph.value(logits)
+    traced = infer_shapes(definition, trials=1).graph.value(logits)
     classes = traced.shape[1] if len(traced.shape) > 1 else traced.shape[0]
     if weights != "balanced":
         if len(weights) != classes:
