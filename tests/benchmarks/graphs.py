@@ -1,8 +1,9 @@
 """What large graphs cost a server, and how long others wait beside them: `python -m tests.benchmarks.graphs`.
 
-Each graph is a chain of elementwise ops, as a program and as nodes. The server's CPU time for one POST /v1/graphs is
-shown by node; the longest wait is that of a status poll that is repeated in that time. The time to the first row is
-that of a fit of the graph, whose plan is made in a worker.
+Each graph is a chain of elementwise ops, as a program and as nodes, or of layers, every second one with a weight and a
+bias. The server's CPU time for one POST /v1/graphs is shown by node; the longest wait is that of a status poll that is
+repeated in that time. A fit of the graph is planned twice before its first row: by POST /v1/fits, to know its memory,
+and in a worker.
 """
 
 import argparse
@@ -26,6 +27,8 @@ REPEATS = 5
 OPS = ("tanh", "sigmoid", "exp", "neg")
 TRAINED = 4
 """Nodes besides the chain."""
+WIDTH = 4
+"""Numbers of a row between layers."""
 
 
 def chain_program(nodes: int, number: int) -> dict[str, Any]:
@@ -50,7 +53,14 @@ def chain_nodes(nodes: int, number: int) -> dict[str, Any]:
     return {"inputs": {"x": ["batch"]}, "parameters": {"w": []}, "nodes": entries, "losses": ["loss"]}
 
 
-FORMS = {"program": chain_program, "nodes": chain_nodes}
+def layers(nodes: int, number: int) -> dict[str, Any]:
+    """Return a graph of layers with about that many nodes."""
+    pairs: list[Any] = [{"layer": "linear", "units": WIDTH}, "tanh"] * ((nodes - TRAINED) // 2)
+    columns = {name: ["batch", WIDTH] for name in ("x", "y")}
+    return {"name": f"n{number}", "inputs": columns, "layers": pairs, "loss": {"kind": "mse_loss", "target": "y"}}
+
+
+FORMS = {"program": chain_program, "nodes": chain_nodes, "layers": layers}
 """The graph of a number of nodes, by its form."""
 Make = Callable[[int, int], dict[str, Any]]
 
@@ -102,19 +112,22 @@ def longest_wait(server: ServerProcess, nodes: int, make: Make) -> float:
     return poller.stop()
 
 
-def first_row_seconds(server: ServerProcess, nodes: int) -> float:
-    """Return the time from the POST of a fit to its first row, in seconds."""
-    graph = server.http.post("/v1/graphs", json=chain_program(nodes, 2 * REPEATS)).raise_for_status().json()["id"]
+def first_row_seconds(server: ServerProcess, nodes: int, make: Make) -> tuple[float, float]:
+    """Return the times from the POST of a fit to its answer and to its first row, in seconds."""
+    graph = server.http.post("/v1/graphs", json=make(nodes, 2 * REPEATS)).raise_for_status().json()["id"]
+    row: Any = [0.1] * WIDTH if make is layers else 0.1
+    columns = {name: [row] * 3 for name in ("x", *("y" if make is layers else ""))}
     posting = Connection(server.url)
     began = time.perf_counter()
-    fit = posting.post("/v1/fits", graph=graph, dataset={"columns": {"x": [0.1, 0.2, 0.3]}}, steps=5)["id"]
+    fit = posting.post("/v1/fits", graph=graph, dataset={"columns": columns}, steps=5)["id"]
+    posted = time.perf_counter() - began
     # Not opened before: the server closes connections on which nothing is asked for seconds.
     streaming = Connection(server.url)
     streaming.wait_for(f"/v1/fits/{fit}/events", b"event: metric")
     seconds = time.perf_counter() - began
     posting.close()
     streaming.close()
-    return seconds
+    return posted, seconds
 
 
 def main() -> None:
@@ -122,16 +135,18 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, serving(Path(folder), command=COMMAND) as server:
         post_seconds(server, 10, chain_program)
-        first_row_seconds(server, 10)
+        first_row_seconds(server, 10, chain_program)
         print("| nodes | form | CPU of a POST | of a node | longest wait of others |\n|---|---|---|---|---|")
         for nodes in NODES:
             for form, make in FORMS.items():
                 posted, waited = post_seconds(server, nodes, make), longest_wait(server, nodes, make)
                 milliseconds = f"{1000 * posted:.0f} ms | {1000 * posted / nodes:.3f} ms | {1000 * waited:.0f} ms"
                 print(f"| {nodes} | {form} | {milliseconds} |", flush=True)
-        print("\n| nodes | first row of a fit |\n|---|---|")
+        print("\n| nodes | form | answer to a fit | first row |\n|---|---|---|---|")
         for nodes in NODES:
-            print(f"| {nodes} | {first_row_seconds(server, nodes):.1f} s |", flush=True)
+            for form, make in (("program", chain_program), ("layers", layers)):
+                posted, seconds = first_row_seconds(server, nodes, make)
+                print(f"| {nodes} | {form} | {posted:.1f} s | {seconds:.1f} s |", flush=True)
 
 
 if __name__ == "__main__":
