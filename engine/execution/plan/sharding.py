@@ -46,7 +46,8 @@ MANY_SUMMANDS, LARGEST_SHARE_OF_MANY = 2**20, 0.1
 """From how many on summands of a shard are in no near cache when they are added up, and their largest ratio."""
 
 WORTHWHILE = ((3e6, 2), (8e9, 4), (64e9, 8))
-"""From how many operations on a step is cut into how many shards: less is done before another thread has woken up.
+"""From how many operations, and numbers read and written, on a step is cut into how many shards: less is done before
+another thread has woken up.
 
 More shards than are needed for the threads of a small machine make smaller products and more summands.
 """
@@ -54,12 +55,12 @@ More shards than are needed for the threads of a small machine make smaller prod
 
 def worthwhile_shards(listing: Listing) -> int:
     """Return into how many shards the work of a listing is worth being cut."""
-    specs = listing.specs
-    work = sum(
-        i.op.count_flops(i.attrs, [specs[n].shape for n in i.inputs], [specs[n].shape for n in i.outputs])
-        for i in listing.instructions
-        if not i.op.view
-    )
+    work = 0
+    for instruction in listing.instructions:
+        if not instruction.op.view:
+            read, made = ([listing.specs[n].shape for n in ns] for ns in (instruction.inputs, instruction.outputs))
+            work += instruction.op.count_flops(instruction.attrs, read, made)
+            work += sum(math.prod(shape) for shape in (*read, *made))
     return max((count for least, count in WORTHWHILE if work >= least), default=1)
 
 
