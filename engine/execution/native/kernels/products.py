@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_panels
 from engine.execution.native.kernels.paired_product import by_pairs
 from engine.execution.native.kernels.split_product import by_parts
-from engine.execution.native.lowering import Argument, Call, Work, lowers
+from engine.execution.native.lowering import LOWERINGS, Argument, Call, Work, lowers
 
 UNPACKED, UNPACKED_RESULT = 10**6, 2**10
 """Most multiplications of a product that OpenBLAS computes without packing where registers have 512 bits, and most
@@ -82,7 +83,7 @@ def merged(x: Array) -> Array | None:
 
 
 @lowers("matrix_product")
-def _(work: Work) -> list[Call] | None:
+def _(work: Work) -> Sequence[Call] | None:
     a, b = work.inputs
     (c,) = work.outputs
     halves = _are_halves(a, b, c)
@@ -97,7 +98,15 @@ def _(work: Work) -> list[Call] | None:
             return None  # contiguous copies make it one product
     if a.ndim == b.ndim == 2:
         return _one(a, b, c, ta, tb)
-    return None if halves else _many(a, b, c, ta, tb)
+    if halves:
+        return None
+    return _by_outer_products(a, b, c, ta, tb) or _many(a, b, c, ta, tb)
+
+
+def _by_outer_products(a: Array, b: Array, c: Array, ta: bool, tb: bool) -> Sequence[Call] | None:
+    """Return the calls for products of columns and rows, of a depth of 1: BLAS takes 0.15 µs for each at least."""
+    columns, rows = (a.swapaxes(-1, -2) if ta else a), (b.swapaxes(-1, -2) if tb else b)
+    return LOWERINGS["mul"](Work([columns, rows], [c], {})) if columns.shape[-1] == 1 else None
 
 
 def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[Call] | None:

@@ -21,6 +21,10 @@ PIECE = 2048
 """Elements of a row that are added up in its own dtype, in as many lanes as the registers have."""
 ROWS = 64
 """Rows of a block that are added up in their own dtype."""
+WIDTH, REGISTER = 128, 16
+"""Most columns that are made of several rows, and the numbers of which they are a multiple if they can be."""
+FEWEST = 4
+"""Fewest such columns that are added up."""
 
 
 def term(x: Any) -> Any:
@@ -76,13 +80,14 @@ def column_sums(a: Any) -> None:
 
     Words: how many lots of columns; rows; columns; out; x, the bytes from one lot to the next, and from row to row;
     scratch for a sum of every column in its own dtype and one in float64; how many rows lie evenly apart, and the bytes
-    from the first of so many to the first of the next.
+    from the first of so many to the first of the next; columns of the result, of which a row holds several in turn;
+    how many rows as long as the result lie behind the last one.
     """
-    lots, rows, columns, together = a[0], a[1], a[2], a[9]
+    lots, rows, columns, together, kept, rest = a[0], a[1], a[2], a[9], a[11], a[12]
     block = view(a[7], columns, real)
     totals = view(a[8], columns, np.float64)
     for lot in range(lots):
-        out = view(a[3] + lot * columns * itemsize, columns, real)
+        out = view(a[3] + lot * kept * itemsize, kept, real)
         first = a[4] + lot * a[5]
         for i in range(totals.size):
             totals[i] = 0.0
@@ -95,6 +100,13 @@ def column_sums(a: Any) -> None:
                     block[i] += row[i]
             for i in range(totals.size):
                 totals[i] += np.float64(block[i])
+        for start in range(kept, columns, kept):
+            for i in range(kept):
+                totals[i] += totals[start + i]
+        for r in range(rest):
+            row = view(first + rows * a[6] + r * kept * itemsize, kept, real)
+            for i in range(row.size):
+                totals[i] += np.float64(row[i])
         for i in range(out.size):
             out[i] = real(totals[i])
 
@@ -191,8 +203,19 @@ def _columns(x: Array, out: Array, runs: list[tuple[bool, int, int]]) -> Call:
     lots = runs[0] if len(runs) == 3 and not runs[0][0] else (False, 1, 0)
     outer = runs[0] if len(runs) == 3 and runs[0][0] else (True, 1, 0)
     rows, columns = runs[-2], runs[-1]
-    own = -(-columns[1] * x.itemsize // 64) * 64
-    apart = (rows[1], outer[2])
-    count = outer[1] * rows[1]
-    words = (lots[1], count, columns[1], out, x, lots[2], rows[2], Scratch(), Scratch(own), *apart)
-    return Call(column_sums, x.dtype, words, scratch=own + columns[1] * 8)
+    joined = _rows_as_one(rows, columns, x.itemsize) if outer[1] == 1 else 1
+    count, rest = divmod(rows[1], joined)
+    width = columns[1] * joined
+    own = -(-width * x.itemsize // 64) * 64
+    scratch = (Scratch(), Scratch(own))
+    apart = (count, outer[2], columns[1], rest)
+    words = (lots[1], outer[1] * count, width, out, x, lots[2], rows[2] * joined, *scratch, *apart)
+    return Call(column_sums, x.dtype, words, scratch=own + width * 8)
+
+
+def _rows_as_one(rows: tuple[bool, int, int], columns: tuple[bool, int, int], itemsize: int) -> int:
+    """Return how many rows, which lie behind one another, are added up as one: short ones fill no register."""
+    most = min(WIDTH // columns[1], rows[1] // FEWEST)
+    if most < 2 or rows[2] != columns[1] * itemsize:
+        return 1
+    return next((count for count in range(most, 1, -1) if count * columns[1] % REGISTER == 0), most)

@@ -1,4 +1,4 @@
-"""Thin products, which are cut so that BLAS packs nothing: any extents and strides, against wider types."""
+"""Thin products, which are cut so that BLAS packs nothing: any extents and strides, against wider types; outer ones."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels.products import THIN, products
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
+from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
@@ -49,3 +50,12 @@ def test_thin_products_of_any_extents_are_right(ta: bool, tb: bool, dtype: Any, 
         assert c.base is not None
         assert np.isnan(c.base).all(), "it wrote beside the result"
     assert bool(cut) is (vector_bytes() == 64)
+
+
+@each_row(("ta", "tb"), [(False, False), (False, True), (True, False), (True, True)])
+def test_many_products_of_depth_1_are_those_of_columns_and_rows(ta: bool, tb: bool, run_both: RunBoth) -> None:
+    draw = np.random.default_rng(0)
+    columns, rows = (draw.integers(-9, 9, (3, 5, extent)).astype(np.float32) for extent in (4, 7))
+    a, b = (columns[..., None, :] if ta else columns[..., None]), (rows[..., None] if tb else rows[..., None, :])
+    ((actual,), _) = run_both("matrix_product", a, b, transpose_a=ta, transpose_b=tb)
+    np.testing.assert_array_equal(actual, columns[..., None] * rows[..., None, :])

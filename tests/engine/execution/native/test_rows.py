@@ -100,6 +100,17 @@ def test_sums_of_short_rows_are_those_of_numpy(length: int, rows: int, dtype: st
         np.testing.assert_allclose(actual, wanted, rtol=0, atol=32 * np.finfo(dtype).eps)
 
 
+@each_row("dtype", DTYPES)
+@each_row("columns", [1, 2, 3, 5, 16, 24, 64, 65])
+@each_row("rows", [3, 8, 61, 301])
+def test_sums_of_short_columns_are_those_of_numpy(columns: int, rows: int, dtype: str, run_both: RunBoth) -> None:
+    """Whether or not several rows are added up as one, with rows left over, contiguous or apart, and of several lots."""
+    x = numbers(2, rows, 2 * columns).astype(dtype)
+    for operand, axis in ((x[0], 0), (x[0, :, :columns], 0), (x, 1), (x[..., :columns], 1), (x, (0, 1))):
+        ((actual,), (wanted,)) = run_both("sum", operand, axis=axis)
+        np.testing.assert_allclose(actual, wanted, rtol=0, atol=rows * np.finfo(dtype).eps)
+
+
 MASKS: dict[str, tuple[list[Array], dict[str, Any]]] = {
     "none": ([], {"scale": 0.5}),
     "one for all": ([numbers(6, 21)], {}),
