@@ -25,7 +25,7 @@ def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] 
     is not near, or memory. Those of a table are added up by the step that adds rows to it: most of them are 0.
     """
     joined: list[list[Call] | PythonCall] = []
-    tables: dict[int, int] = {}
+    tables: dict[int | None, int] = {}
     for step in steps:
         if _takes_squares(joined, tables, step):
             continue
@@ -40,7 +40,7 @@ def joined_squares(steps: Sequence[list[Call] | PythonCall]) -> list[list[Call] 
 
 
 def _takes_squares(
-    joined: list[list[Call] | PythonCall], tables: Mapping[int, int], step: list[Call] | PythonCall
+    joined: list[list[Call] | PythonCall], tables: Mapping[int | None, int], step: list[Call] | PythonCall
 ) -> bool:
     """Let the step that makes a table add up its squares, if there is one that can; return whether it does.
 
@@ -68,9 +68,9 @@ def _uses(step: list[Call] | PythonCall, memory: Argument) -> bool:
     return not isinstance(step, list) or any(_overlap(word, memory) for call in step for word in call.arguments)
 
 
-def _address(argument: Argument) -> int:
-    assert isinstance(argument, np.ndarray)
-    return address_of(argument)
+def _address(argument: Argument) -> int | None:
+    """Return where an array lies; None of what is no array."""
+    return address_of(argument) if isinstance(argument, np.ndarray) else None
 
 
 def _is_same(first: Argument, second: Argument) -> bool:
