@@ -96,7 +96,7 @@ def _numpy_name(name: object) -> str:
 
 @cache
 def name_of(dtype: DType) -> str:
-    """Return the name of a dtype, which NumPy composes anew each time."""
+    """Return the name of a dtype; NumPy builds it on every access."""
     return str(dtype.name)
 
 
