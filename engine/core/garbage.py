@@ -47,4 +47,4 @@ class OldGenerations:
 
 
 rare_collections = OldGenerations().deferred
-"""A context, or the decorator of a function, in which objects of this process that have survived are visited rarely."""
+"""Context manager, or decorator of a function, in which the older generations of this process are collected rarely."""
