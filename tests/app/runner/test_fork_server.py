@@ -80,7 +80,7 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     runner: LocalRunner, assign: Assign, clock: ManualClock
 ) -> None:
     listener = Listener(runner)
-    lost = runner.start(assign(1, resources={"executor": "numpy"}))
+    lost = runner.start(assign(1, resources={"executor": "numpy"}, steps=10**7))
     pid = listener.await_message(lost, Started).pid
     server = int(_status(pid)[1])
     _await_ready(runner, clock, listener)
