@@ -225,6 +225,9 @@ def test_rows_and_checkpoints_come_from_object_storage(
         actor.send_signal(signal.SIGKILL)
     assert send(http, session_id, "forward_backward", {"seq": 1, **rows}) == whole[0]
     assert send(http, session_id, "load", {"seq": 3, "checkpoint": saved["id"]})["status"] == 200
+    # The node has room for one session then, whatever else it runs.
+    http.post(f"/v1/sessions/{session_id}:pause", timeout=PATIENCE).raise_for_status()
+    eventually("an actor stays in a pause", lambda: not cluster.actors(SESSION_ACTOR))
     again = begun(http, dataset=dataset, checkpoint=saved["id"])
     answer = send(http, again, "forward_backward", {"seq": 1, **rows})
     assert answer.get("loss") == whole[0]["loss"], answer
