@@ -76,7 +76,7 @@ def pull_back(
         saved_values: returns the values that rules read, in place of those of the forward pass (rematerialization).
     """
     targets = {value.key for value in wrt}
-    path = _path(reachable(outputs) if nodes is None else nodes, targets)
+    path = cotangent_path(reachable(outputs) if nodes is None else nodes, targets)
     if saved_values is None and _fits_arrays([*outputs, *cotangents]):
         totals = _pull_arrays(outputs, cotangents, wrt, path)
     else:
@@ -106,7 +106,7 @@ def _pull_arrays(
 def _pull_on_values(
     node: Node, needed: Sequence[int], cotangents: Sequence[Value | None]
 ) -> Iterator[tuple[int, Value]]:
-    for index, part in _parts(node, needed, cotangents, *check_saved(node)):
+    for index, part in pull_parts(node, needed, cotangents, *check_saved(node)):
         yield index, fit_cotangent(part, node.inputs[index])
 
 
@@ -169,7 +169,7 @@ def initial_cotangent(output: Value, gradient: Operand | None) -> Value:
     return Value((), output.dtype, seed.numpy().astype(output.dtype)) if seed.weak else seed
 
 
-def _path(nodes: Sequence[Node], targets: set[Key]) -> Path:
+def cotangent_path(nodes: Sequence[Node], targets: set[Key]) -> Path:
     """Return the nodes, in order, on paths from `targets`, each with the positions of the inputs on such a path.
 
     Only these nodes are visited and only these inputs get a cotangent: rules may return the others as functions, which
@@ -204,13 +204,13 @@ def _pull_node(
     else:
         return
     read = check_saved(node) if saved_values is None else saved_values(node, cotangent)
-    for index, part in _parts(node, needed, cotangents, *read):
+    for index, part in pull_parts(node, needed, cotangents, *read):
         if MODES.anomaly:
             _check_finite(node, index, part)
         _accumulate(totals, node.inputs[index], part)
 
 
-def _parts(
+def pull_parts(
     node: Node,
     needed: Sequence[int],
     cotangents: Sequence[Value | None],

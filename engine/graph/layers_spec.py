@@ -42,7 +42,8 @@ def expand_layers(layers: Any, loss: Any, draft: Definition, limits: GraphLimits
     expanded: list[Trace] = []
     for dims in choose_trial_dims(draft):
         try:
-            expanded.append(_expand(entries, loss, build(draft, dims, training=True, limits=limits)))
+            leaves = build(draft, dims, training=True, limits=limits, shapes_only=bool(expanded))
+            expanded.append(_expand(entries, loss, leaves))
         except DocumentError as error:
             fault = fault or DocumentError([_noting_trial(finding, dims) for finding in error.findings])
         if len(expanded) == 2:

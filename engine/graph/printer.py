@@ -107,7 +107,7 @@ def graph_dot(definition: Definition, *, backward: bool = False) -> str:
 
 def _lines(definition: Definition, *, backward: bool) -> list[NodeLine]:
     """List leaves, forward and backward values, each after what it depends on; named extents keep their names."""
-    probed = infer_shapes(definition)
+    probed = infer_shapes(definition, shapes_only=False)
     lines = list(_traced_lines(probed.graph, backward=backward))
     if probed.second is None:
         return lines

@@ -53,10 +53,18 @@ class InferredShapes:
         return _express(first, other, self.graph.dims, self.second.dims)
 
 
-def infer_shapes(definition: Definition, limits: GraphLimits = LIMITS, *, trials: int = 2) -> InferredShapes:
+def infer_shapes(
+    definition: Definition, limits: GraphLimits = LIMITS, *, trials: int = 2, shapes_only: bool = True
+) -> InferredShapes:
     """Trace `definition` at trial extents.
 
     With one trial its trace is all that there is: shapes are numbers.
+
+    Args:
+        definition: the graph.
+        limits: sizes that are refused.
+        trials: how many traces to make.
+        shapes_only: whether the second trace is one for shapes only (see `engine.graph.trace.Trace`).
 
     Raises:
         DocumentError: the faults at the first trial, when no trial succeeds.
@@ -65,7 +73,9 @@ def infer_shapes(definition: Definition, limits: GraphLimits = LIMITS, *, trials
     traced: list[Trace] = []
     for dims in choose_trial_dims(definition):
         try:
-            traced.append(build(definition, dims, training=True, limits=limits))
+            traced.append(
+                build(definition, dims, training=True, limits=limits, shapes_only=shapes_only and bool(traced))
+            )
         except DocumentError as error:
             fault = fault or DocumentError(error.findings)  # without the frames, which hold the whole trace
             if all(finding.code == "unknown_name" for finding in error.findings):

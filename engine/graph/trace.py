@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from engine.autograd.backward import SavedValues, check_saved, pull_back, reachable
+from engine.autograd.reach import reached
 from engine.core.dtypes import INT64, DType, computing_dtype, is_float
 from engine.core.errors import REFUSALS, DocumentError, EngineError, Finding, nearest
 from engine.core.modes import TraceBudget, charging, tracing
 from engine.core.registry import lookup
-from engine.core.value import Node, Shape, Value
+from engine.core.value import Node, Shape, Spec, Value
 from engine.graph.autocast import at_autocast, check_autocast
 from engine.graph.definition import Definition, NodeSpec
 from engine.graph.limits import LIMITS, GraphLimits
@@ -50,6 +51,8 @@ class Trace:
             the number at which a backward pass ends.
         budget: what the trace may still use.
         accepted_shapes: shapes of results that are within the limits.
+        known_results: in a trace for shapes only, the outputs of calls by what tells them apart. Further calls that are
+            equal are not traced: their results are leaves, no buffer is updated, and nothing is charged for them.
     """
 
     definition: Definition
@@ -72,6 +75,7 @@ class Trace:
     rules: list[tuple[int, Node | None]] = field(default_factory=list)
     budget: TraceBudget = field(init=False, repr=False)
     accepted_shapes: set[Shape] = field(init=False, default_factory=set, repr=False)
+    known_results: dict[Hashable, tuple[Spec, ...]] | None = field(default=None, repr=False)
     _keys: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     def __post_init__(self) -> None:
@@ -128,6 +132,14 @@ class Trace:
         self.rules.append((next(Node.numbers), None))
         return {name: found.get(name) for name in wrt}
 
+    def reached_parameters(self, end: Value) -> tuple[str, ...]:
+        """Return the parameters for which `gradients` of `end` has a value."""
+        specs = self.definition.parameters
+        moving = {name: value for name, value in self.parameters.items() if not specs[name].frozen}
+        with self.trace():
+            found = reached(end, list(moving.values()))
+        return tuple(name for name, is_reached in zip(moving, found, strict=True) if is_reached)
+
     def origin_of(self, node: Node) -> Origin:
         """Return what a node of the trace belongs to.
 
@@ -183,6 +195,7 @@ def build(
     autocast: DType | None = None,
     recompute: RematOptions | None = None,
     activation_dtype: DType | None = None,
+    shapes_only: bool = False,
 ) -> Trace:
     """Trace `definition` with its named extents bound to `dims`.
 
@@ -196,6 +209,7 @@ def build(
         autocast: float16 or bfloat16 for mixed precision (see engine.graph.autocast), on a float32 definition.
         recompute: which parts the backward pass computes again; the pointers of its faults begin at these options.
         activation_dtype: float16 or bfloat16, in which saved float32 activations are stored until the backward pass.
+        shapes_only: whether only shapes and dtypes of results are needed (see `Trace.known_results`).
 
     Raises:
         DocumentError: with the first fault, its pointer and what to change.
@@ -210,6 +224,7 @@ def build(
         limits,
         autocast=autocast,
         activation_dtype=activation_dtype,
+        known_results={} if shapes_only else None,
     )
     for name, spec in definition.inputs.items():
         shape = tuple(dims[extent] if isinstance(extent, str) else extent for extent in spec.shape)
@@ -253,6 +268,9 @@ def _apply_node(graph: Trace, node: NodeSpec) -> tuple[Value, ...]:
     ]
     if "training" in op.attributes and attrs.get("training") is None:
         attrs = {**attrs, "training": graph.training}
+    call = None if graph.known_results is None else _call_key(op.name, operands, attrs)
+    if call is not None and (known_specs := graph.known_results.get(call)):  # type: ignore[union-attr]
+        return tuple([Value(shape, dtype, None) for shape, dtype in known_specs])
     graph.budget.begin_node()
     try:
         made = op(*(operands if graph.autocast is None else at_autocast(op, operands, graph.autocast)), **attrs)
@@ -269,7 +287,20 @@ def _apply_node(graph: Trace, node: NodeSpec) -> tuple[Value, ...]:
             graph.accepted_shapes.add(output.shape)
     if graph.training and op.memory.state_updates:
         _note_updates(graph, node, op.memory.state_updates, made)
+    if call is not None:
+        graph.known_results[call] = tuple([output.spec for output in made])  # type: ignore[index]
     return made
+
+
+def _call_key(op: str, operands: Sequence[Value | float], attrs: Mapping[str, Any]) -> Hashable:
+    """Return what is equal for calls whose results have equal shapes and dtypes."""
+    inputs = tuple(
+        [
+            (v.shape, v.dtype, v.weak, None if v.data is None else v.key) if isinstance(v, Value) else (type(v), v)
+            for v in operands
+        ]
+    )
+    return op, inputs, repr(attrs)
 
 
 def _note_updates(graph: Trace, node: NodeSpec, updates: Mapping[int, int], outputs: Sequence[Value]) -> None:

@@ -148,14 +148,7 @@ def differentiable_outputs(graph: Trace) -> dict[str, Value]:
 
 def reached_from(graph: Trace) -> dict[str, frozenset[str]]:
     """Return the parameters that a backward pass reaches from each output and loss."""
-    specs = graph.definition.parameters
-    wrt = {name: value for name, value in graph.parameters.items() if not specs[name].frozen}
-    reached = {}
-    with graph.trace():
-        for name, end in differentiable_outputs(graph).items():
-            found = pull_back([end], [end], list(wrt.values()))
-            reached[name] = frozenset(n for n, value in zip(wrt, found, strict=True) if value is not None)
-    return reached
+    return {name: frozenset(graph.reached_parameters(end)) for name, end in differentiable_outputs(graph).items()}
 
 
 def _results(graph: Trace, *, outputs: bool, each: bool = False) -> dict[str, Value]:

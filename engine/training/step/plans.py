@@ -36,9 +36,8 @@ def trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple
 
 
 def trained_in(graph: Trace) -> tuple[str, ...]:
-    """Return the same for a definition that has been traced for training; appends its backward graph."""
-    gradients = graph.gradients(graph.total_loss(), graph.parameters)
-    return tuple(name for name, gradient in gradients.items() if gradient is not None)
+    """Return the same for a definition that has been traced for training."""
+    return graph.reached_parameters(graph.total_loss())
 
 
 def plan_training(

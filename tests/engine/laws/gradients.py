@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from engine.autograd.backward import pull_back
+from engine.autograd.reach import reached
 from engine.core.dtypes import is_float
 from engine.core.modes import no_grad, tracing
 from engine.core.value import Array, Node, Value, tensor
@@ -35,6 +36,16 @@ def _nodes(values: Sequence[Value | None]) -> Iterator[Node]:
             found.add(node)
             yield node
             waiting.extend(value.node for value in node.inputs or () if value.node is not None)
+
+
+@law(carries_gradient)
+def a_search_without_gradients_finds_what_they_reach(case: Case) -> None:
+    traced = case.traced()
+    leaves = floats(traced.inputs)
+    with tracing(no_key):
+        for output in floats(traced.outputs):
+            slopes = pull_back([output], [Value(output.shape, output.dtype, None)], leaves)
+            assert reached(output, leaves) == [slope is not None for slope in slopes]
 
 
 @law(carries_gradient)
