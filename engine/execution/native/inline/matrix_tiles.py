@@ -153,9 +153,53 @@ def _transpose(
     for row in range(emit.lanes):  # rows behind the last one are read as that
         inside = builder.icmp_signed("<", emit.word(row), rows)
         starts.append(builder.add(source, builder.mul(builder.select(inside, emit.word(row), last), source_step)))
-    blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
-
     whole = emit.masks_of_stored(rows, written_apart)
+    if read_apart == written_apart == len(targets) == 1 and not (emit.reads_halves or emit.writes_halves):
+        after = builder.append_basic_block("transposed")
+        for width in _narrow_widths(emit.lanes):
+            with builder.if_then(builder.icmp_signed("<=", columns, emit.word(width))):
+                _transpose_narrow(emit, width, targets[0], target_step, starts, whole[0], columns)
+                builder.branch(after)
+        _transpose_blocks(emit, read_apart, targets, target_step, starts, whole, columns)
+        builder.branch(after)
+        builder.position_at_end(after)
+    else:
+        _transpose_blocks(emit, read_apart, targets, target_step, starts, whole, columns)
+
+
+def _narrow_widths(lanes: int) -> list[int]:
+    """Return the powers of 2 below the lanes of a register."""
+    return [1 << power for power in range(1, lanes.bit_length() - 1)]
+
+
+def _transpose_narrow(
+    emit: Emitter, width: int, target: Any, target_step: Any, starts: Sequence[Any], inside: Any, columns: Any
+) -> None:
+    """Transpose rows of at most `width` numbers, of which a register holds several: with as many registers as columns.
+
+    The first one gets every `width`-th row from the first on, the next one those from the second on, and so on.
+    """
+    builder = emit.builder
+    mask = emit.first_of(columns, width)
+    parts = [emit.load_part(start, mask, width) for start in starts]
+    read = [emit.joined(parts[first::width]) for first in range(width)]
+    for column, vector in enumerate(transposed(emit, read)):
+        is_one = emit.spread(builder.icmp_signed("<", emit.word(column), columns), ir.IntType(1))
+        place = builder.add(target, builder.mul(emit.word(column), target_step))
+        emit.masked_store(vector, place, builder.and_(inside, is_one))
+
+
+def _transpose_blocks(
+    emit: Emitter,
+    read_apart: int,
+    targets: Sequence[Any],
+    target_step: Any,
+    starts: Sequence[Any],
+    whole: list[Any],
+    columns: Any,
+) -> None:
+    builder = emit.builder
+    blocks = builder.sdiv(builder.add(columns, emit.word(emit.lanes - 1)), emit.word(emit.lanes))
 
     def block(index: Any, _: list[Any]) -> list[Any]:
         first = builder.mul(index, emit.word(emit.lanes))
@@ -205,13 +249,16 @@ transpose_to_every_second = _transposing(1, 2)
 
 
 def transposed(emit: Emitter, vectors: list[Any]) -> list[Any]:
-    """Return the columns of a square matrix, given its rows: blocks off the diagonal change places, by powers of 2."""
+    """Return the columns of a square matrix, given its rows: blocks off the diagonal change places, by powers of 2.
+
+    With fewer vectors than these have lanes: those of several such matrices that lie side by side.
+    """
     lanes, distance = emit.lanes, 1
-    while distance < lanes:
+    while distance < len(vectors):
         keep = [lane if not lane & distance else lanes + (lane ^ distance) for lane in range(lanes)]
         other = [(lane ^ distance) if not lane & distance else lanes + lane for lane in range(lanes)]
         result = list(vectors)
-        for low in (row for row in range(lanes) if not row & distance):
+        for low in (row for row in range(len(vectors)) if not row & distance):
             pair = vectors[low], vectors[low + distance]
             for place, lanes_taken in ((low, keep), (low + distance, other)):
                 indices = ir.Constant(ir.VectorType(INDEX, lanes), lanes_taken)

@@ -261,6 +261,30 @@ class Emitter:
         place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(whole, [0] * self.lanes)
         return self.builder.call(function, [place, ir.Constant(INDEX, 4), mask, nothing])
 
+    def first_of(self, count: Any, width: int) -> Any:
+        """Return the mask of the first `count` of `width` lanes, a part of those of a register."""
+        steps = ir.Constant(ir.VectorType(INDEX, width), list(range(width)))
+        nothing = ir.Constant(steps.type, ir.Undefined)
+        first = self.builder.insert_element(nothing, self.builder.trunc(count, INDEX), ir.Constant(INDEX, 0))
+        return self.builder.icmp_signed(
+            "<", steps, self.builder.shuffle_vector(first, nothing, ir.Constant(steps.type, [0] * width))
+        )
+
+    def load_part(self, address: Any, mask: Any, width: int) -> Any:
+        """Load `width` numbers, a part of a register: those of a mask, and 0 for the others, which are not read."""
+        part, bits = ir.VectorType(self.number, width), ir.VectorType(ir.IntType(1), width)
+        pointer = part.as_pointer()
+        function = self._function(f"llvm.masked.load.v{width}{self._suffix}.p0", part, [pointer, INDEX, bits, part])
+        place, nothing = self.builder.inttoptr(address, pointer), ir.Constant(part, [0.0] * width)
+        return self.builder.call(function, [place, ir.Constant(INDEX, 4), mask, nothing])
+
+    def joined(self, parts: list[Any]) -> Any:
+        """Return one vector of vectors of equal width, a power of 2 of them."""
+        while len(parts) > 1:
+            lanes = ir.Constant(ir.VectorType(INDEX, 2 * parts[0].type.count), list(range(2 * parts[0].type.count)))
+            parts = [self.builder.shuffle_vector(*pair, lanes) for pair in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
+
     def masked_store(self, value: Any, address: Any, mask: Any) -> None:
         """Store the first lanes, of numbers or of int32: those of a mask, all if it is None.
 

@@ -14,7 +14,7 @@ from engine.execution.native.inline.arithmetic import exp, rsqrt, sigmoid, tanh
 from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
 from engine.execution.native.inline.pointers import frozen, view
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
-from engine.execution.native.lowering import Argument, Call, Work, is_half, lowers
+from engine.execution.native.lowering import LOWERINGS, Argument, Call, Work, address_of, is_half, lowers
 
 AXES = 4
 """Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
@@ -157,6 +157,11 @@ BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
 
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}
+WITH_ITSELF = {
+    "add": Kernel(unary, name="double", parts={"apply": lambda x: x + x}),
+    "mul": UNARY_KERNELS["square"],
+}
+"""Kernels of ops of two numbers that are the same."""
 DTYPES = {op: (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS for op in (*UNARY, *BINARY)}
 
 
@@ -307,3 +312,22 @@ for _op in UNARY:
     lowers(_op)(with_halves(_op, elementwise(UNARY_KERNELS, _op, DTYPES[_op])))
 for _op in BINARY:
     lowers(_op)(with_halves(_op, elementwise(BINARY_KERNELS, _op, DTYPES[_op])))
+
+
+def _with_itself(op: str) -> None:
+    """Declare the lowering of an op that has a kernel for two operands that are one.
+
+    The result may lie over both: a loop that loads two operands would go over it number by number.
+    """
+    lowering, of_itself = LOWERINGS[op], elementwise(WITH_ITSELF, op, DTYPES[op])
+
+    @lowers(op)
+    def _(work: Work) -> Sequence[Call] | None:
+        x, y = work.inputs
+        is_one = address_of(x) == address_of(y) and (x.shape, x.strides) == (y.shape, y.strides)
+        calls = of_itself(Work([x], work.outputs, {})) if is_one else None
+        return lowering(work) if calls is None else calls
+
+
+for _op in WITH_ITSELF:
+    _with_itself(_op)

@@ -9,7 +9,7 @@ import pytest
 from engine.core.attributes import bind
 from engine.core.registry import OPS
 from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
-from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY
+from engine.execution.native.kernels.elementwise import BINARY, OF_WHOLE, UNARY, WITH_ITSELF
 from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
 from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
 from engine.execution.native.kernels.integers import BITS, DIVISIONS
@@ -101,6 +101,46 @@ def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
     actual = run_both(op, *operands)[0][0]
     assert compiled(op, operands, [operands[place]], {})
     np.testing.assert_array_equal(operands[place], actual)
+
+
+@each_row("dtype", [*FLOATS, np.int64, np.int32])
+@each_row("columns", [2, 3, 8, 15, 16, 17])
+def test_rows_that_fit_a_register(columns, dtype, compiled, run_both):
+    """Operands that repeat a number or a row, of more and fewer rows than one block has; nothing else is written."""
+    whole, rows = (3, 259, columns), (259, columns)
+    rng = np.random.default_rng(8)
+    operands = [
+        rng.integers(-99, 99, shape).astype(dtype)
+        for shape in (whole, (3, 259, 1), (3, 1, columns), rows, (259, 1), (columns,), (3, 1, 1))
+    ]
+    for x in operands:
+        memory = np.full((3 * 259 + 2) * columns, 7, dtype)
+        out = memory[columns:-columns].reshape(whole)
+        for first, second in ((x, operands[0]), (operands[0], x)):
+            ((actual,), (expected,)) = run_both("sub", first, second, outputs=[out])
+            np.testing.assert_array_equal(actual, expected)
+            over = operands[0].copy()
+            assert compiled("sub", [over if o is operands[0] else o for o in (first, second)], [over], {})
+            np.testing.assert_array_equal(over, expected)
+        assert compiled("copy", [np.broadcast_to(x, whole)], [out], {})
+        np.testing.assert_array_equal(out, np.broadcast_to(x, whole))
+        assert (memory[:columns] == 7).all()
+        assert (memory[-columns:] == 7).all()
+        wider = np.full((3, 259, columns + 1), 7, dtype)
+        run_both("sub", x, operands[0], outputs=[wider[..., 1:]])
+        np.testing.assert_array_equal(wider[..., 1:], x - operands[0])
+        assert (wider[..., 0] == 7).all()
+
+
+@each_row("op", WITH_ITSELF)
+def test_functions_of_a_number_and_itself(op, compiled, run_both):
+    x = np.random.default_rng(9).standard_normal((12, 14))
+    for operand in (x, x[:, ::2], x.T):
+        ((actual,), (expected,)) = run_both(op, operand, operand)
+        np.testing.assert_array_equal(actual, expected)
+        over = operand.copy(order="A")
+        assert compiled(op, [over, over], [over], {})
+        np.testing.assert_array_equal(over, expected)
 
 
 @each_row(("op", "dtype"), paired([*OF_WHOLE], (np.int64, np.int32)))

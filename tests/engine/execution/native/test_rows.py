@@ -90,7 +90,7 @@ def test_probabilities_and_their_gradients_are_those_of_numpy(
 
 
 @each_row("dtype", DTYPES)
-@each_row("length", [1, 2, 3, 7, 15, 16])
+@each_row("length", [1, 2, 3, 4, 7, 8, 15, 16])
 @each_row("rows", [1, 15, 69])
 def test_sums_of_short_rows_are_those_of_numpy(length: int, rows: int, dtype: str, run_both: RunBoth) -> None:
     """Whether or not rows fill a block of those that are summed together, contiguous or apart."""
