@@ -103,7 +103,9 @@ class _LayerScope:
         self.draft.replaced[name] = value
 
     def parameter(self, name: str, shape: Shape, **init: Any) -> Value:
-        resolve(init)
+        if (kind := repr(init)) not in self.draft.checked:
+            resolve(init)
+            self.draft.checked.add(kind)
         return self._state(
             self.draft.parameters, self.graph.parameters, name, StateSpec(shape, dtype_of("float32"), init)
         )
@@ -128,10 +130,11 @@ class _LayerScope:
     def apply_all(self, op: str, *inputs: Value | float, name: str = "", **attrs: Any) -> tuple[Value, ...]:
         full = f"{self.name}.{name}" if name else self.name
         self.draft.take(full, self.pointer)
-        defaults = {a.name: a.default for a in lookup(op).attributes.values()}
-        given = plain({key: value for key, value in attrs.items() if value != defaults.get(key)})
+        found = lookup(op)
+        defaults = {key: attribute.default for key, attribute in found.attributes.items()} if attrs else {}
+        given = {key: plain(value) for key, value in attrs.items() if value != defaults.get(key)}
         references = tuple(self.draft.references[v.key] if isinstance(v, Value) else v for v in inputs)
-        node = NodeSpec(full, lookup(op).name, references, given, self.pointer, f"layer {self.name!r}: ")
+        node = NodeSpec(full, found.name, references, given, self.pointer, f"layer {self.name!r}: ")
         self.graph.starts.append(next(Node.numbers))
         outputs = apply_node(self.graph, node)
         self.draft.nodes.append(node)
@@ -187,6 +190,7 @@ class _Draft:
         self.keep: list[Value] = []  # keys hold while their values live
         self.references: dict[object, str] = {}
         self.taken: set[str] = set()
+        self.checked: set[str] = set()  # initialisers
         for table in (graph.inputs, graph.parameters, graph.buffers, graph.constants):
             for name, value in table.items():
                 self.references[value.key] = name
