@@ -38,3 +38,12 @@ def test_an_integer_exponent_and_a_variable_one_have_rules_of_their_own() -> Non
     with tracing(no_key):
         assert reached(x**2 + x**0.5 + x**y, [x, y]) == [True, True]
         assert reached(x**2 * OPS["stop_gradient"](y), [x, y]) == [True, False]
+
+
+def test_equal_nodes_of_which_other_outputs_are_used_are_told_apart() -> None:
+    steps = [[leaf() for _ in range(3)] + [Value((), FLOAT32, None) for _ in range(3)] for _ in range(2)]
+    with tracing(no_key):
+        new_parameter, _ = OPS["momentum_update"](*steps[0])
+        _, new_buffer = OPS["momentum_update"](*steps[1])
+        end = OPS["sum"](new_parameter + new_buffer)
+        assert reached(end, [*steps[0][:3], *steps[1][:3]]) == [True, True, True, True, False, True]
