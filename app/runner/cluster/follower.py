@@ -33,6 +33,9 @@ CHUNK_BYTES = 4 * 1024 * 1024
 PLACING_SECONDS = 10.0
 """After this time the log of a fit says that it waits for a node."""
 
+LOST = "it was lost"
+"""Why nodes are avoided that are not reached any more."""
+
 KILLED_DETAIL = "the process was killed by the server"
 RAY_KILLED_FOR_MEMORY = "killed due to the node running low on memory"
 """What Ray says of an actor that it has killed itself. Of any that was killed it says that memory may be the cause."""
@@ -48,17 +51,26 @@ class Nodes:
     """The nodes on which no attempt is started for now."""
 
     def __init__(self) -> None:
-        self._avoided: dict[str, float] = {}
+        self._avoided: dict[str, tuple[float, str]] = {}
 
-    def avoid(self, node_id: str, seconds: float = AVOID_SECONDS) -> None:
-        """Start no attempt on a node for this number of seconds."""
-        self._avoided[node_id] = time.monotonic() + seconds
+    def avoid(self, node_id: str, reason: str) -> None:
+        """Start no attempt on a node for AVOID_SECONDS."""
+        self._avoided[node_id] = time.monotonic() + AVOID_SECONDS, reason
 
     def selector(self) -> dict[str, str]:
         """Return what Ray is to require of the labels of a node."""
+        avoided = self._current()
+        return {"ray.io/node-id": f"!in({','.join(avoided)})"} if avoided else {}
+
+    def explain(self) -> str:
+        """Return which nodes are not used and why, in parentheses; nothing if there are none."""
+        reasons = [f"node {node[:8]}: {reason}" for node, reason in self._current().items()]
+        return f" (not used now: {'; '.join(reasons)})" if reasons else ""
+
+    def _current(self) -> dict[str, str]:
         now = time.monotonic()
-        self._avoided = {node: until for node, until in self._avoided.items() if until > now}
-        return {"ray.io/node-id": f"!in({','.join(self._avoided)})"} if self._avoided else {}
+        self._avoided = {node: (until, reason) for node, (until, reason) in self._avoided.items() if until > now}
+        return {node: reason for node, (_, reason) in self._avoided.items()}
 
 
 class Follower:
@@ -203,7 +215,7 @@ class Follower:
                 return False
             self._node, unusable = node, _ = placed
             if unusable is not None and order is not None:
-                self._nodes.avoid(node)
+                self._nodes.avoid(node, unusable)
                 self._report(
                     Log("warning", f"the {self.what} does not run on Ray node {node[:8]}: {unusable}", "node_differs")
                 )
@@ -321,7 +333,7 @@ class Follower:
         if not lost and self._node is not None:
             lost = "node has died" in str(error) or await asyncio.to_thread(is_node_lost, self._node)
         if lost and self._node is not None:
-            self._nodes.avoid(self._node)
+            self._nodes.avoid(self._node, LOST)
         if lost:
             detail = f"the Ray node {(self._node or '?')[:8]} was lost; the {self.what} resumes on another one"
             self._tell_end(Ended(self._token, "node_lost", detail, self._killed))

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
-from app.runner.cluster.follower import Follower, resources_of
+from app.runner.cluster.follower import LOST, Follower, resources_of
 from app.runner.cluster.host import AttemptHost
 from app.runner.cluster.protocol import Ended, Start, StartReplicas
 
@@ -48,7 +48,7 @@ class ReplicaFollower(Follower):
 
     def _tell_end(self, ended: Ended) -> None:
         if ended.lost_node is not None:
-            self._nodes.avoid(ended.lost_node)
+            self._nodes.avoid(ended.lost_node, LOST)
         super()._tell_end(ended)
 
 

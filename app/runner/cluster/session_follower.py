@@ -125,7 +125,7 @@ class SessionFollower(Follower):
         except TimeoutError:
             needed = f"{self._order.cpus} CPUs and {self._order.memory_bytes} bytes of memory"
             detail = f"no Ray node has {needed} free for the session; close another one, or add a node"
-            self._tell_end(Ended(self._token, "no_node", detail))
+            self._tell_end(Ended(self._token, "no_node", detail + self._nodes.explain()))
             return None
 
     async def _supply(self) -> None:

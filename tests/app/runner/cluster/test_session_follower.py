@@ -97,6 +97,7 @@ class World:
     def __init__(self, ray: FakeRay, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.actor, self.earlier = Actor(), Actor()
         self.folder = folder
+        self.nodes = Nodes()
         self.events: list[Event] = []
         self.order = StartSession(TOKEN, "{}", str(folder), 1, 1 << 20, SESSION, 2)
         self.frames, self.bridge_frames = socket.socketpair()
@@ -111,7 +112,7 @@ class World:
         """Follow the session while `act` runs."""
 
         async def run() -> None:
-            followed = SessionFollower(self.order, self.bridge_frames, Nodes(), self.events.append)
+            followed = SessionFollower(self.order, self.bridge_frames, self.nodes, self.events.append)
             followed.start(self.order, {})
             if started:
                 await until(lambda: "begin" in self.actor.asked)
@@ -252,6 +253,7 @@ def test_an_attempt_waits_for_the_folder_and_may_be_killed_meanwhile(world: Worl
 def test_a_session_that_finds_no_node_is_refused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_follower, "PLACED_SECONDS", 0.01)
     world.actor.has_place = False
+    world.nodes.avoid("0123456789", "it has Ray 3.0 (the server has 2.0)")
 
     untaken: list[Any] = []
 
@@ -264,6 +266,8 @@ def test_a_session_that_finds_no_node_is_refused(world: World, monkeypatch: pyte
     world.play(act, started=False)
     assert untaken == []
     assert world.ends == [("no_node", False)]
+    (detail,) = (event.detail for event in world.events if isinstance(event, Ended))
+    assert detail.endswith("or add a node (not used now: node 01234567: it has Ray 3.0 (the server has 2.0))")
     assert "begin" not in world.actor.asked
 
 
