@@ -17,7 +17,7 @@ from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.elementwise import is_across
-from engine.execution.native.kernels.short_rows import with_short_rows
+from engine.execution.native.kernels.repeated_rows import with_repeated_rows
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
 ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
@@ -45,7 +45,7 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
         calls = None
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
         return _by_images(op, work) if op in BY_IMAGES else _on_copies(op, work)
-    return None if calls is None else [with_short_rows(call) for call in calls]
+    return None if calls is None else [with_repeated_rows(call) for call in calls]
 
 
 def _copied_bytes(op: str, work: Work) -> int:

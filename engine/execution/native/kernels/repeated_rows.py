@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -13,7 +13,16 @@ from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.repeated_rows import BLOCK, block_of_rows, repeat_rows
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import Kernel, itemsize, real
-from engine.execution.native.kernels.elementwise import AXES, FIRST, HALF, OUT, SECOND, UNARY_KERNELS, apply, binary
+from engine.execution.native.kernels.elementwise import (
+    AXES,
+    BINARY,
+    BINARY_KERNELS,
+    FIRST,
+    OUT,
+    SECOND,
+    UNARY_KERNELS,
+    apply,
+)
 from engine.execution.native.lowering import Argument, Call
 
 FEWEST, FEWEST_ROWS = 512, 4
@@ -59,23 +68,18 @@ def binary_rows(a: Any) -> None:
                     zs[e] = apply(xs[e], ys[e])
 
 
-COPY = Kernel(copy_rows, UNARY_KERNELS["copy"].dtypes)
+_OPS = ("add", "div", "maximum", "minimum", "mul", "sub")
+_KERNELS: Mapping[Kernel, Kernel] = {
+    UNARY_KERNELS["copy"]: Kernel(copy_rows, name="copy_repeated"),
+    **{BINARY_KERNELS[op]: Kernel(binary_rows, name=f"{op}_repeated", parts={"apply": BINARY[op]}) for op in _OPS},
+}
+"""By the kernel for any rows."""
 
 
-@cache
-def _of_short_rows(kernel: Kernel) -> Kernel | None:
-    """Return the kernel of a function of two numbers, or of none, for short rows; None where there is none."""
-    if kernel is UNARY_KERNELS["copy"]:
-        return COPY
-    if kernel.body is not binary:
-        return None
-    return Kernel(binary_rows, kernel.dtypes, name=f"{kernel.name}_rows", parts=kernel.parts)
-
-
-def with_short_rows(call: Call) -> Call:
+def with_repeated_rows(call: Call) -> Call:
     """Return a call, by the kernel for short rows where operands repeat some that are side by side in the result."""
-    size = call.dtype.itemsize
-    if not call.elementwise or call.alone or size == HALF:
+    kernel, size = _KERNELS.get(call.kernel), call.dtype.itemsize
+    if kernel is None or call.dtype not in kernel.dtypes or call.alone:
         return call
     words = call.arguments
     extents = [extent for extent in words[:AXES] if isinstance(extent, int)]
@@ -86,8 +90,7 @@ def with_short_rows(call: Call) -> Call:
     whole = (n * size, size)
     if steps[0] != whole or any(step not in (0, size) for _, step in steps) or all(each == whole for each in steps):
         return call
-    kernel = _of_short_rows(call.kernel)
-    return call if kernel is None else replace(call, kernel=kernel)
+    return replace(call, kernel=kernel)
 
 
 def _steps(words: tuple[Argument, ...], place: int) -> tuple[Argument, Argument]:
