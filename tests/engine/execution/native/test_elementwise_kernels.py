@@ -262,3 +262,23 @@ def test_what_chains_cut_has_the_same_bits_wherever_in_a_row_it_stands(dtype, ru
         np.testing.assert_array_equal(whole, by_rows, name)
         checked += 1
     assert checked > 30
+
+
+@pytest.mark.law
+def test_operands_that_repeat_numbers_rows_or_blocks_of_any_extents(run_both):
+    """Of 3 axes, the last of at most a register's numbers, of rows side by side or apart."""
+    rng = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for _ in range(150):
+        shape = (rng.integers(1, 6), rng.integers(1, 600), rng.integers(1, 19))
+        dtype, gap = rng.choice([np.float32, np.float64, np.int64]), rng.integers(0, 2, 2) * 3
+        operands = [np.broadcast_to(repeating(rng, shape, extra).astype(dtype), shape) for extra in gap]
+        ((actual,), (expected,)) = run_both(rng.choice(["add", "sub", "mul", "maximum"]), *operands)
+        np.testing.assert_array_equal(actual, expected)
+        ((actual,), (expected,)) = run_both("copy", operands[0])
+        np.testing.assert_array_equal(actual, expected)
+
+
+def repeating(rng, shape, gap):
+    """Return numbers of a shape, some axes of which have one; behind each row so many lie unused."""
+    extents = [extent if rng.random() < 0.6 else 1 for extent in shape]
+    return rng.integers(-99, 99, (*extents[:-1], extents[-1] + gap))[..., : extents[-1]]
