@@ -1,4 +1,4 @@
-"""Rows that fit a register, side by side: what an operand repeats is written out, and one loop goes over a block."""
+"""Broadcast operands written out into a buffer, for rows that fit a register: one loop goes over many rows then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = 512
 
 @intrinsic
 def block_of_rows(typing_context: Any, zero: Any) -> Any:
-    """Return the address of memory of the caller for a block, and for what `repeat_rows` writes behind it."""
+    """Return the address of a buffer on the stack for a block, and for what `repeat_rows` writes behind it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         size = BLOCK * Emitter(builder, zero).size + vector_bytes()
@@ -46,10 +46,11 @@ def _write_register(typing_context: Any, target: Any, source: Any, count: Any, z
 def repeat_rows(
     target: Any, source: Any, step: Any, apart: Any, rows: Any, length: Any, itemsize: Any, real: Any
 ) -> None:
-    """Write rows that each fit one register one behind another: what begins at `source` and at every `step` bytes.
+    """Write rows of at most a register's numbers contiguously to `target`.
 
-    That is a row, or where `apart` is 0 one number for a whole row. Registers are written whole: each row over what is
-    too much of the one before, and the last one up to a register beyond its beginning.
+    Row r is read from `source` + r * `step`: its numbers, or one number for the whole row where `apart` is 0. Whole
+    registers are stored: each row overwrites the excess of the row before, and the last one is followed by up to a
+    register of excess.
     """
     count = 1 if apart == 0 else length
     for r in range(rows):

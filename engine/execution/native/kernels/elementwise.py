@@ -161,7 +161,7 @@ WITH_ITSELF = {
     "add": Kernel(unary, name="double", parts={"apply": lambda x: x + x}),
     "mul": UNARY_KERNELS["square"],
 }
-"""Kernels of ops of two numbers that are the same."""
+"""Kernels of ops whose two operands are the same array."""
 DTYPES = {op: (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS for op in (*UNARY, *BINARY)}
 
 
@@ -315,9 +315,9 @@ for _op in BINARY:
 
 
 def _with_itself(op: str) -> None:
-    """Declare the lowering of an op that has a kernel for two operands that are one.
+    """Declare the lowering of an op that has a kernel for two operands that are the same array.
 
-    The result may lie over both: a loop that loads two operands would go over it number by number.
+    In place, a loop that loads two operands would not be vectorised.
     """
     lowering, of_itself = LOWERINGS[op], elementwise(WITH_ITSELF, op, DTYPES[op])
 

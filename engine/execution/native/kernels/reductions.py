@@ -79,9 +79,9 @@ def column_sums(a: Any) -> None:
     """Sum over an axis around contiguous elements.
 
     Words: how many lots of columns; rows; columns; out; x, the bytes from one lot to the next, and from row to row;
-    scratch for a sum of every column in its own dtype and one in float64; how many rows lie evenly apart, and the bytes
-    from the first of so many to the first of the next; columns of the result, of which those of x are a multiple; and
-    the number of remaining rows, each as long as the result.
+    scratch for a sum of every column in its own dtype and one in float64; how many rows are in a group with one
+    stride, and the bytes from group to group; columns of the result, which divide those of x; and the number of
+    remaining rows, each as long as the result.
     """
     lots, rows, columns, together, kept, rest = a[0], a[1], a[2], a[9], a[11], a[12]
     block = view(a[7], columns, real)

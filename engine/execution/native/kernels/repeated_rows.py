@@ -1,4 +1,4 @@
-"""Elementwise kernels for rows that fit a register: what operands repeat is written out, for many rows at a time."""
+"""Elementwise kernels with broadcast operands, for rows that fit a register: many rows are computed in one loop."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEWEST, FEWEST_ROWS = 512, 4
 
 
 def copy_rows(a: Any) -> None:
-    """Copy what an operand repeats."""
+    """Copy a broadcast operand."""
     rows, n = a[2], a[3]
     repeated = block_of_rows(real(0))
     for i in range(a[0]):
@@ -46,7 +46,7 @@ def copy_rows(a: Any) -> None:
 
 
 def binary_rows(a: Any) -> None:
-    """Apply a function of two numbers. An operand over which the result lies is written out as well."""
+    """Apply a function of two numbers. An operand that is overwritten by the result is copied to a buffer as well."""
     rows, n = a[2], a[3]
     x_step, y_step, x_apart, y_apart = a[FIRST + 3], a[SECOND + 3], a[FIRST + 4], a[SECOND + 4]
     repeated_x, repeated_y = block_of_rows(real(0)), block_of_rows(real(0))
@@ -77,7 +77,7 @@ _KERNELS: Mapping[Kernel, Kernel] = {
 
 
 def with_repeated_rows(call: Call) -> Call:
-    """Return a call, by the kernel for short rows where operands repeat some that are side by side in the result."""
+    """Return a call by the kernel for short rows, if operands are broadcast and rows of the result are contiguous."""
     kernel, size = _KERNELS.get(call.kernel), call.dtype.itemsize
     if kernel is None or call.dtype not in kernel.dtypes or call.alone:
         return call

@@ -106,7 +106,7 @@ def test_functions_of_two_numbers_in_place(op, place, compiled, run_both):
 @each_row("dtype", [*FLOATS, np.int64, np.int32])
 @each_row("columns", [2, 3, 8, 15, 16, 17])
 def test_rows_that_fit_a_register(columns, dtype, compiled, run_both):
-    """Operands that repeat a number or a row, of more and fewer rows than one block has; nothing else is written."""
+    """With broadcast operands, of more and fewer rows than a block has; nothing outside of the result is written."""
     whole, rows = (3, 259, columns), (259, columns)
     rng = np.random.default_rng(8)
     operands = [
@@ -265,20 +265,20 @@ def test_what_chains_cut_has_the_same_bits_wherever_in_a_row_it_stands(dtype, ru
 
 
 @pytest.mark.law
-def test_operands_that_repeat_numbers_rows_or_blocks_of_any_extents(run_both):
-    """Of 3 axes, the last of at most a register's numbers, of rows side by side or apart."""
+def test_broadcast_operands_of_random_extents(run_both):
+    """Of 3 axes, the last one mostly short, with contiguous rows and others."""
     rng = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for _ in range(150):
         shape = (rng.integers(1, 6), rng.integers(1, 600), rng.integers(1, 19))
         dtype, gap = rng.choice([np.float32, np.float64, np.int64]), rng.integers(0, 2, 2) * 3
-        operands = [np.broadcast_to(repeating(rng, shape, extra).astype(dtype), shape) for extra in gap]
+        operands = [np.broadcast_to(broadcastable(rng, shape, extra).astype(dtype), shape) for extra in gap]
         ((actual,), (expected,)) = run_both(rng.choice(["add", "sub", "mul", "maximum"]), *operands)
         np.testing.assert_array_equal(actual, expected)
         ((actual,), (expected,)) = run_both("copy", operands[0])
         np.testing.assert_array_equal(actual, expected)
 
 
-def repeating(rng, shape, gap):
-    """Return numbers of a shape, some axes of which have one; behind each row so many lie unused."""
+def broadcastable(rng, shape, gap):
+    """Return random numbers that broadcast to a shape, in memory with a gap of so many numbers behind each row."""
     extents = [extent if rng.random() < 0.6 else 1 for extent in shape]
     return rng.integers(-99, 99, (*extents[:-1], extents[-1] + gap))[..., : extents[-1]]
