@@ -12,13 +12,15 @@ from engine.core.errors import ComputeError
 from engine.core.value import Array
 from engine.execution.native import kernels
 from engine.execution.native.blas import numpy_blas
+from engine.execution.native.call_blocks import call_blocks
 from engine.execution.native.call_interpreter import BARRIER, call_interpreter
 from engine.execution.native.callbacks import PythonCall, PythonCalls
 from engine.execution.native.compilation import compile_missing
 from engine.execution.native.gradient_squares import joined_squares
+from engine.execution.native.inline.shared_loops import LINE
 from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import ChainBlocks
-from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of, word
+from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of
 from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool
 from engine.execution.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
@@ -94,7 +96,7 @@ class NativeExecutor(NumpyExecutor):
             ]
             if any(encoded):
                 self._steps.phases.append(encoded)
-        self._barrier = np.zeros(16, np.int64)
+        self._team = aligned(LINE * (1 + self.plan.shards))
         self._run_table = call_interpreter()
 
     @property
@@ -155,12 +157,12 @@ class NativeExecutor(NumpyExecutor):
         with thread_pool().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
             workers = 1 + len(helpers)
             for worker, jobs in enumerate(helpers, 1):
-                jobs.put(partial(self._go, segment.table(worker, workers), workers, times))
+                jobs.put(partial(self._go, segment.table(worker, workers), workers, times, worker))
             return self._go(segment.table(0, workers), workers, times)
 
-    def _go(self, table: Array, workers: int, times: int) -> int:
-        barrier = address_of(self._barrier)
-        return int(self._run_table(address_of(table), len(table), times, address_of(self._halt), barrier, workers))
+    def _go(self, table: Array, workers: int, times: int, worker: int = 0) -> int:
+        halt, team = address_of(self._halt), address_of(self._team)
+        return int(self._run_table(address_of(table), len(table), times, halt, team, workers, worker))
 
     def _lowered_phase(self, phase: Phase) -> list[list[list[Call] | PythonCall]]:
         """Return, for each shard, calls or a Python function for each step."""
@@ -239,13 +241,10 @@ class NativeExecutor(NumpyExecutor):
         return replace(call, arguments=tuple(word if isinstance(a, Status) else a for a in call.arguments))
 
     def _make_scratch(self, phases: Sequence[Sequence[Sequence[list[Call] | PythonCall]]]) -> None:
-        """Make the memory that calls use while they run: each shard has its own."""
-        needed = [0] * self.plan.shards
-        for phase in phases:
-            for shard, items in enumerate(phase):
-                sizes = [call.scratch for calls in items if isinstance(calls, list) for call in calls]
-                needed[shard] = max([needed[shard], *sizes])
-        self._scratch = [aligned(size) for size in needed]
+        """Make the memory that calls use while they run: each shard has its own, and as much as the others."""
+        items = [calls for phase in phases for items in phase for calls in items if isinstance(calls, list)]
+        needed = max((call.scratch for calls in items for call in calls), default=0)
+        self._scratch = [aligned(needed) for _ in range(self.plan.shards)]
 
     def _encoded(self, item: list[Call] | PythonCall, shard: int) -> list[tuple[int, int]]:
         """Return the pairs of words of a step in the table: the address of a kernel, and that of its block."""
@@ -253,11 +252,11 @@ class NativeExecutor(NumpyExecutor):
             return [self._python.added(item)]
         pairs = []
         for call in self._chained.joined(item):
-            scratch = address_of(self._scratch[shard])
-            block = np.array([word(argument, scratch) for argument in call.arguments], np.int64)
-            self.calls.append(call)
-            self._blocks.append(block)
-            pairs.append((call.kernel.address(call.dtype), address_of(block)))
+            # Threads that take part in what another one shares use the scratch memory of the shard with their number.
+            blocks, encoded = call_blocks(call, [address_of(scratch) for scratch in self._scratch], shard)
+            self.calls += [call] * len(blocks)
+            self._blocks += blocks
+            pairs.append((call.kernel.address(call.dtype), encoded))
         return pairs
 
 

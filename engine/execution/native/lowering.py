@@ -16,9 +16,13 @@ from engine.execution.native.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Scratch memory of a call, at an offset in bytes from its start, which is aligned to a cache line."""
+    """Scratch memory of a call, at an offset in bytes from its start, which is aligned to a cache line.
+
+    Each thread of a shared loop has its own, but for what is `common`: operands that were copied there.
+    """
 
     offset: int = 0
+    common: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class Call:
         elementwise: its block is that of the elementwise kernels, so it may be one of a chain.
         alone: it is none of a chain all the same, since the last bits of a number depend on where in a row it stands:
             what fills no register is computed by other instructions.
+        iterations: of a round of its loop that threads share (see `engine.execution.native.inline.shared_loops`); 0 if
+            it has none.
     """
 
     kernel: Kernel
@@ -58,6 +64,7 @@ class Call:
     scratch: int = 0
     elementwise: bool = False
     alone: bool = False
+    iterations: int = 0
 
     @property
     def codes(self) -> list[tuple[Kernel, DType]]:

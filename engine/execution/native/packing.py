@@ -123,9 +123,9 @@ def _relocated(call: Call, block: Array) -> Call:
 
     def moved(argument: Argument) -> Argument:
         if isinstance(argument, Scratch):
-            return Scratch(block.nbytes + argument.offset)
+            return replace(argument, offset=block.nbytes + argument.offset)
         if isinstance(argument, np.ndarray) and 0 <= address_of(argument) - start < max(block.nbytes, 1):
-            return Scratch(address_of(argument) - start)
+            return Scratch(address_of(argument) - start, common=True)
         return argument
 
     arguments: Sequence[Argument] = [moved(argument) for argument in call.arguments]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from engine.execution.native.kernel import linked
 
 SPINS = 4000
 """How often a waiting thread looks before it lets another run."""
@@ -16,15 +17,24 @@ _INT = ir.IntType(64)
 _yield = types.ExternalFunction("sched_yield", types.int32())
 
 
-@intrinsic
-def _add(typing_context: Any, address: Any, amount: Any) -> Any:
-    """Add to the int64 at an address, atomically; return what it was."""
+def _changing(operation: str) -> Any:
+    """Return the function that changes the int64 at an address atomically, and returns what it was."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], _INT.as_pointer())
-        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
+    @intrinsic
+    def change(typing_context: Any, address: Any, operand: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = builder.inttoptr(arguments[0], _INT.as_pointer())
+            return builder.atomic_rmw(operation, pointer, arguments[1], "seq_cst")
 
-    return types.int64(types.int64, types.int64), generate
+        return types.int64(types.int64, types.int64), generate
+
+    return change
+
+
+add = _changing("add")
+"""Add a number."""
+raise_to = _changing("max")
+"""Put a number there if it is larger."""
 
 
 @intrinsic
@@ -48,16 +58,8 @@ def store(typing_context: Any, address: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64), generate
 
 
-@numba.njit
-def wait(barrier: Any, threads: Any) -> None:
-    """Wait until `threads` threads have reached the barrier: two words, the arrived and the number of rounds."""
-    passed = load(barrier + 8)
-    if _add(barrier, 1) == threads - 1:
-        store(barrier, 0)
-        store(barrier + 8, passed + 1)
-        return
-    spins = 0
-    while load(barrier + 8) == passed:
-        spins += 1
-        if spins > SPINS:
-            _yield()
+@linked
+def pause(spins: Any) -> None:
+    """Let another thread run if this one has looked for something often."""
+    if spins > SPINS:
+        _yield()

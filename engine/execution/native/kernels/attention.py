@@ -18,15 +18,20 @@ from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.rows import LANES, dot, exponentials_in_place, fill, largest
+from engine.execution.native.inline.shared_loops import COUNT, LOOP, OWN
+from engine.execution.native.inline.threads import load
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.products import leading
+from engine.execution.native.kernels.shared_loop import loop_parts, run_rounds
 from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers
 
 BLOCK_BYTES = 2**19
 """Bytes of the scores of a block, at most: a second-level cache holds them beside the rows they come from."""
 SHORT_BLOCK = 64
 """Rows of a causal block where there are more: what lies above the diagonal of a block is computed for nothing."""
+MOST_LOTS = 32
+"""Most lots that heads are dealt out in to threads."""
 BOOL_MASK, FLOAT_MASK = 1, 2
 
 LEAD = 4
@@ -54,6 +59,13 @@ def place_of(a: Any, n: Any) -> Any:
     rest, i3 = n // a[3], n % a[3]
     rest, i2 = rest // a[2], rest % a[2]
     return rest // a[1], rest % a[1], i2, i3
+
+
+@inline
+def heads_of(a: Any, lot: Any) -> Any:
+    """Return the numbers of the heads of a lot."""
+    heads, lots = a[0] * a[1] * a[2] * a[3], load(a[LOOP] + COUNT)
+    return range(lot * heads // lots, (lot + 1) * heads // lots)
 
 
 def masked_scores(a: Any, lead: Any, start: Any, count: Any, seen: Any) -> None:
@@ -90,10 +102,15 @@ def clear(*_: Any) -> None:
 
 
 def attend(a: Any) -> None:
-    """Attention of every head. The words are named above; the second scratch takes each row's sum and maximum."""
+    """Attention of every head; threads share them. The words are named above."""
+    run_rounds(a)
+
+
+def attend_in_heads(a: Any, _: Any, lot: Any) -> None:
+    """Attention of some of the heads. The second scratch takes each row's sum and maximum."""
     at, ld, columns = a[SCORES_AT], a[LD], a[COLUMNS]
     totals, tops = view(a[SLOPES_AT], a[HEIGHT], real), view(a[SLOPES_AT] + a[HEIGHT] * itemsize, a[HEIGHT], real)
-    for n in range(a[0] * a[1] * a[2] * a[3]):
+    for n in heads_of(a, lot):
         lead = place_of(a, n)
         v, y, logs = matrix(a, V, lead), matrix(a, Y, lead), matrix(a, LOGS, lead)
         for start in range(0, a[ROWS], a[HEIGHT]):
@@ -136,17 +153,22 @@ def rounded(extent: Any) -> Any:
 
 
 def attend_backward(a: Any) -> None:
-    """Gradients by queries, keys and values; where one serves several heads, theirs are added up."""
-    at, ld, columns = a[SCORES_AT], a[LD], a[COLUMNS]
-    scale = real(float_of(a[SCALE]))
+    """Gradients by queries, keys and values; where one serves several heads, theirs are added up in one lot."""
     heads = a[0] * a[1] * a[2] * a[3]
     for side in range(3):
-        if a[SHARED + side]:
+        if a[OWN] and a[SHARED + side]:
             result = GQ + side * SPAN
-            rows, width = a[ROWS] if side == 0 else columns, a[VALUES] if side == 2 else a[WIDTH]
+            rows, width = a[ROWS] if side == 0 else a[COLUMNS], a[VALUES] if side == 2 else a[WIDTH]
             for n in range(heads):
                 clear(matrix(a, result, place_of(a, n)), a[result + 5], rows, width)
-    for n in range(heads):
+    run_rounds(a)
+
+
+def attend_backward_in_heads(a: Any, _: Any, lot: Any) -> None:
+    """Gradients of some of the heads."""
+    at, ld, columns = a[SCORES_AT], a[LD], a[COLUMNS]
+    scale = real(float_of(a[SCALE]))
+    for n in heads_of(a, lot):
         lead = place_of(a, n)
         q, k, v, g = matrix(a, Q, lead), matrix(a, K, lead), matrix(a, V, lead), matrix(a, G, lead)
         gq, gk, gv, y = matrix(a, GQ, lead), matrix(a, GK, lead), matrix(a, GV, lead), matrix(a, Y, lead)
@@ -205,9 +227,11 @@ def clear_rows(address: Any, step: Any, rows: Any, width: Any) -> None:
         fill(view(address + r * step, width, real), real(0))
 
 
-attention = Kernel(attend, name="attention", parts={"scores": masked_scores})
+attention = Kernel(attend, name="attention", parts={"scores": masked_scores, **loop_parts(attend_in_heads)})
 attention_backward = Kernel(
-    attend_backward, name="attention_backward", parts={"scores": masked_scores, "clear": clear_rows}
+    attend_backward,
+    name="attention_backward",
+    parts={"scores": masked_scores, "clear": clear_rows, **loop_parts(attend_backward_in_heads)},
 )
 
 
@@ -257,7 +281,10 @@ def _call(kernel: Kernel, work: Work, masks: Sequence[Array], operands: dict[int
     for side, place in enumerate((GQ, GK, GV)):
         result = operands.get(place)
         words[SHARED + side] = result is not None and math.prod(result.shape[:-2]) < math.prod(lead)
-    return [Call(kernel, q.dtype, tuple(words.get(place, 0) for place in range(max(words) + 1)), scratch=2 * size)]
+    # Where heads add to the same numbers they do so in order.
+    lots = 1 if any(words[SHARED + side] for side in range(3)) else min(math.prod(lead), MOST_LOTS)
+    arguments = tuple(words.get(place, 0) for place in range(max(words) + 1))
+    return [Call(kernel, q.dtype, arguments, scratch=2 * size, iterations=lots)]
 
 
 def _multipliable(x: Array) -> bool:

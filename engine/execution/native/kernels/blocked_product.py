@@ -14,7 +14,8 @@ from engine.execution.native.inline.blocks import VECTORS
 from engine.execution.native.inline.matrix_tiles import transpose
 from engine.execution.native.inline.packed_tiles import ROWS, pack_rows, packed_tile
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernel import inline, itemsize, kernel, real
+from engine.execution.native.kernel import Kernel, inline, itemsize, real
+from engine.execution.native.kernels.shared_loop import loop_parts, rows_of_block, run_rounds
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 ROWS_BLOCK, PANELS, DEPTH = 256, 11, 128
@@ -39,58 +40,88 @@ def panel_vectors(columns: Any, lanes: Any) -> Any:
     return 2 if left == 4 else min(left, VECTORS)
 
 
-@kernel
-def blocked_product(a: Any) -> None:
+@inline
+def _block(a: Any, number: Any) -> Any:
+    """Return the first column and depth of a block of B, and its extents."""
+    blocks = (a[3] + a[12] - 1) // a[12]
+    column, k = number // blocks * a[11], number % blocks * a[12]
+    return column, k, min(a[11], a[2] - column), min(a[12], a[3] - k)
+
+
+def _count_rounds(a: Any) -> Any:
+    return ((a[2] + a[11] - 1) // a[11]) * ((a[3] + a[12] - 1) // a[12])
+
+
+def _pack_right(a: Any, number: Any) -> None:
+    """Pack a block of B, panel by panel."""
+    right, step, right_block, register, size = a[6], a[7], a[14], a[15], a[16]
+    lanes = register // itemsize
+    first_column, k, columns, depth = _block(a, number)
+    for start in range(0, depth, AT_A_TIME):
+        taken = min(AT_A_TIME, depth - start)
+        source = right + (k + start) * step + first_column * size
+        c = 0
+        while c < columns:
+            vectors = panel_vectors(columns - c, lanes)
+            count = min(vectors * lanes, columns - c)
+            panel = right_block + c * depth * itemsize + start * vectors * register
+            pack_rows(vectors, panel, source + c * size, step, taken, count, real(0))
+            c += count
+
+
+def _pack_left(a: Any, row: Any, rows: Any, k: Any, depth: Any) -> None:
+    """Pack some rows of op(A)."""
+    left, step, left_block, register, size = a[4], a[5], a[13], a[15], a[16]
+    lanes = register // itemsize
+    if a[0]:
+        for start in range(0, depth, AT_A_TIME):
+            taken = min(AT_A_TIME, depth - start)
+            source = left + (k + start) * step + row * size
+            for r in range(0, rows, lanes):
+                packed = left_block + r * depth * itemsize + start * register
+                pack_rows(1, packed, source + r * size, step, taken, min(lanes, rows - r), real(0))
+    else:
+        for r in range(0, rows, lanes):
+            source = left + (row + r) * step + k * itemsize
+            transpose(
+                left_block + r * depth * itemsize, register, source, step, min(lanes, rows - r), depth, real(0)
+            )  # fmt: skip
+
+
+def _multiply_rows(a: Any, number: Any, index: Any) -> None:
+    """Pack a block of rows and multiply it by the packed block of B."""
+    target, step, left_block, right_block, lanes = a[8], a[9], a[13], a[14], a[15] // itemsize
+    row = index * a[10]
+    rows = min(a[10], a[1] - row)
+    first_column, k, columns, depth = _block(a, number)
+    _pack_left(a, row, rows, k, depth)
+    c = 0
+    while c < columns:
+        vectors = panel_vectors(columns - c, lanes)
+        count = min(vectors * lanes, columns - c)
+        panel = right_block + c * depth * itemsize
+        for r in range(0, rows, ROWS):
+            packed = left_block + (r // lanes) * lanes * depth * itemsize + r % lanes * itemsize
+            place = target + (row + r) * step + (first_column + c) * itemsize
+            packed_tile(vectors, packed, panel, depth, place, step, rows - r, count, k, real(0))
+        c += count
+
+
+def _blocked_product(a: Any) -> None:
     """C = op(A) B.
 
     Words: is A transposed; rows and columns of C, depth; A, B, C, each with the bytes from row to row; rows,
     columns and depth of a block; scratch for a block of A and for one of B; bytes of a register, and of a number of the
     rows of A and B that are packed as they lie.
     """
-    rows, columns, depth = a[1], a[2], a[3]
-    left, left_step, right, right_step, target, step = a[4], a[5], a[6], a[7], a[8], a[9]
-    rows_block, columns_block, depth_block = a[10], a[11], a[12]
-    left_block, right_block, register, size = a[13], a[14], a[15], a[16]
-    lanes = register // itemsize
-    for first_column in range(0, columns, columns_block):
-        block_columns = min(columns_block, columns - first_column)
-        for k in range(0, depth, depth_block):
-            block_depth = min(depth_block, depth - k)
-            for start in range(0, block_depth, AT_A_TIME):
-                taken = min(AT_A_TIME, block_depth - start)
-                source = right + (k + start) * right_step + first_column * size
-                c = 0
-                while c < block_columns:
-                    vectors = panel_vectors(block_columns - c, lanes)
-                    count = min(vectors * lanes, block_columns - c)
-                    panel = right_block + c * block_depth * itemsize + start * vectors * register
-                    pack_rows(vectors, panel, source + c * size, right_step, taken, count, real(0))
-                    c += count
-            for first_row in range(0, rows, rows_block):
-                block_rows = min(rows_block, rows - first_row)
-                if a[0]:
-                    for start in range(0, block_depth, AT_A_TIME):
-                        taken = min(AT_A_TIME, block_depth - start)
-                        source = left + (k + start) * left_step + first_row * size
-                        for r in range(0, block_rows, lanes):
-                            packed = left_block + r * block_depth * itemsize + start * register
-                            count = min(lanes, block_rows - r)
-                            pack_rows(1, packed, source + r * size, left_step, taken, count, real(0))
-                else:
-                    for r in range(0, block_rows, lanes):
-                        packed = left_block + r * block_depth * itemsize
-                        source = left + (first_row + r) * left_step + k * itemsize
-                        transpose(packed, register, source, left_step, min(lanes, block_rows - r), block_depth, real(0))
-                c = 0
-                while c < block_columns:
-                    vectors = panel_vectors(block_columns - c, lanes)
-                    count = min(vectors * lanes, block_columns - c)
-                    panel = right_block + c * block_depth * itemsize
-                    for r in range(0, block_rows, ROWS):
-                        packed = left_block + (r // lanes) * lanes * block_depth * itemsize + r % lanes * itemsize
-                        place = target + (first_row + r) * step + (first_column + c) * itemsize
-                        packed_tile(vectors, packed, panel, block_depth, place, step, block_rows - r, count, k, real(0))
-                    c += count
+    run_rounds(a)
+
+
+blocked_product = Kernel(
+    _blocked_product,
+    name="blocked_product",
+    parts={"_pack_left": _pack_left, **loop_parts(_multiply_rows, _pack_right, _count_rounds)},
+)
 
 
 def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
@@ -112,13 +143,14 @@ def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     left, right = (-(-extent // lanes) * register * depth for extent in (rows, columns))
     steps = (a, lda * size, b, ldb * size, c, ldc * size)
     blocks = (rows, columns, depth, Scratch(), Scratch(left), register, size)
-    return [Call(blocked_product, dtype, (ta, m, n, k, *steps, *blocks), left + right)]
+    return [Call(blocked_product, dtype, (ta, m, n, k, *steps, *blocks), left + right, iterations=-(-m // rows))]
 
 
 def block_extents(rows: int, columns: int, lanes: int) -> tuple[int, int]:
     """Return rows and columns of a block: whole panels, since each block of columns packs the left operand again."""
     width = VECTORS * lanes
-    return min(rows, ROWS_BLOCK), min(columns, -(-_even_block(columns, PANELS * width) // width) * width)
+    blocked = rows_of_block(rows, ROWS_BLOCK, lanes)
+    return blocked, min(columns, -(-_even_block(columns, PANELS * width) // width) * width)
 
 
 def _even_block(extent: int, most: int) -> int:

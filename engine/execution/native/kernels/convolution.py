@@ -243,6 +243,7 @@ def correlation(
             *(word for axes in phases for word in _phase(axes, whole, x, weight, out, groups, memory)),
         ),
         memory.size,
+        iterations=groups * -(-x.shape[0] // tile.images) * whole[0].count * -(-whole[1].count // tile.rows),
     )  # fmt: skip
 
 

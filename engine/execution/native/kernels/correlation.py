@@ -48,6 +48,7 @@ from engine.execution.native.inline.matrix_tiles import transpose, transpose_to_
 from engine.execution.native.inline.pointers import call_with, size_of, view
 from engine.execution.native.inline.vectors import copy_number, copy_row, copy_to_every_second
 from engine.execution.native.kernel import BITS, FLOATS, Kernel, inline, itemsize, kernel, real, stored
+from engine.execution.native.kernels.shared_loop import loop_parts, run_rounds
 
 
 def copy_images(a: Any) -> None:
@@ -80,28 +81,35 @@ PHASE_WORDS = 16
 
 
 def correlate_images(a: Any) -> None:
-    """Correlate images with kernels, all by one copy of the images: see the words above."""
+    """Correlate images with kernels, all by one copy of the images: see the words above.
+
+    The tiles of all groups are the iterations of a loop that threads share.
+    """
     clear(a[PADDED], a[PADDED_BYTES])
     for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
         write_table(a, a[p + PHASE_TABLE], p + PHASE_KERNEL, itemsize)
         pack(a, p, real, stored)
-    for group in range(a[GROUPS]):
-        for first in range(0, a[IMAGES], a[TILE_IMAGES]):
-            images = min(a[TILE_IMAGES], a[IMAGES] - first)
-            source = a[SOURCE] + group * a[INPUTS] * a[SOURCE_CHANNEL] + first * a[SOURCE_IMAGE]
-            target = group * a[OUTPUTS] * a[TARGET + 1] + first * a[TARGET]
-            for plane in range(a[COUNT]):
-                for row in range(0, a[COUNT + 1], a[TILE_ROWS]):
-                    rows = min(a[TILE_ROWS], a[COUNT + 1] - row)
-                    copy(a, source, images, plane, row, rows)
-                    place = target + plane * a[TARGET + 2] + row * a[TARGET + 3]
-                    for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
-                        if plane < a[p + PHASE_COUNT] and row < a[p + PHASE_COUNT + 1]:
-                            written = min(rows, a[p + PHASE_COUNT + 1] - row)
-                            multiply(a, p, group, images, written, itemsize, real)
-                            a[DELIVER_PHASE], a[DELIVER_PLACE] = p, place + a[p + PHASE_TARGET]
-                            a[DELIVER_IMAGES], a[DELIVER_ROWS] = images, written
-                            call_with(a[DELIVER], a)
+    run_rounds(a)
+
+
+def correlate_tile(a: Any, _: Any, tile: Any) -> None:
+    """Correlate a tile with all kernels: some rows of a plane of some images of a group."""
+    heights = (a[COUNT + 1] + a[TILE_ROWS] - 1) // a[TILE_ROWS]
+    lots = (a[IMAGES] + a[TILE_IMAGES] - 1) // a[TILE_IMAGES]
+    row, plane = tile % heights * a[TILE_ROWS], tile // heights % a[COUNT]
+    first, group = tile // (heights * a[COUNT]) % lots * a[TILE_IMAGES], tile // (heights * a[COUNT] * lots)
+    images, rows = min(a[TILE_IMAGES], a[IMAGES] - first), min(a[TILE_ROWS], a[COUNT + 1] - row)
+    source = a[SOURCE] + group * a[INPUTS] * a[SOURCE_CHANNEL] + first * a[SOURCE_IMAGE]
+    target = group * a[OUTPUTS] * a[TARGET + 1] + first * a[TARGET]
+    copy(a, source, images, plane, row, rows)
+    place = target + plane * a[TARGET + 2] + row * a[TARGET + 3]
+    for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
+        if plane < a[p + PHASE_COUNT] and row < a[p + PHASE_COUNT + 1]:
+            written = min(rows, a[p + PHASE_COUNT + 1] - row)
+            multiply(a, p, group, images, written, itemsize, real)
+            a[DELIVER_PHASE], a[DELIVER_PLACE] = p, place + a[p + PHASE_TARGET]
+            a[DELIVER_IMAGES], a[DELIVER_ROWS] = images, written
+            call_with(a[DELIVER], a)
 
 
 @inline
@@ -329,13 +337,14 @@ def add_up(total: Any, partial: Any, count: Any, resume: Any, real: Any) -> None
         sums[e] = sums[e] + parts[e] if resume else parts[e]
 
 
-def kernels_of(body: Callable[[Any], None], name: str) -> dict[DType, Kernel]:
-    """Return the kernels of a function by the dtype of operands in memory."""
-    of_floats = Kernel(body, name=name)
-    return {**dict.fromkeys(FLOATS, of_floats), BITS: Kernel(body, FLOATS[:1], name=f"{name}_bfloat16", stored=BITS)}
+def kernels_of(body: Callable[[Any], None], name: str, **parts: Callable[..., Any]) -> dict[DType, Kernel]:
+    """Return the kernels of a function and its parts by the dtype of operands in memory."""
+    of_floats = Kernel(body, name=name, parts=parts)
+    of_bits = Kernel(body, FLOATS[:1], name=f"{name}_bfloat16", stored=BITS, parts=parts)
+    return {**dict.fromkeys(FLOATS, of_floats), BITS: of_bits}
 
 
-CORRELATION = kernels_of(correlate_images, "correlate")
+CORRELATION = kernels_of(correlate_images, "correlate", **loop_parts(correlate_tile))
 COTANGENT_CORRELATION = kernels_of(correlate_with_cotangent, "correlate_cotangent")
 IMAGE_COPY = kernels_of(copy_images, "copy_images")
 COTANGENT_COPY = kernels_of(copy_cotangent, "copy_cotangent")

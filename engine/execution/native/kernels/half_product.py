@@ -10,7 +10,7 @@ import numpy as np
 from engine.execution.native.inline.half_tiles import PARTS, multiply_halves, pack_half_tile
 from engine.execution.native.inline.register_tiles import has_tiles
 from engine.execution.native.kernel import Kernel
-from engine.execution.native.kernels.tile_product import pack_block, tile_product, tile_words
+from engine.execution.native.kernels.tile_product import PARTS_OF_ALL, tile_call, tile_product
 from engine.execution.native.lowering import Argument, Call
 
 DEPTH = 512
@@ -40,7 +40,12 @@ half_product = Kernel(
     tile_product,
     (np.dtype(np.float32),),
     name="half_product",
-    parts={"pack_tile": _pack_tile, "pack_block": pack_block, "multiply_tiles": _multiply, "check": _accept},
+    parts={
+        "pack_tile": _pack_tile,
+        "multiply_tiles": _multiply,
+        "check": _accept,
+        **PARTS_OF_ALL,
+    },
 )
 
 
@@ -51,4 +56,4 @@ def by_tiles(words: Sequence[Argument]) -> list[Call] | None:
     few = m * n * k <= SMALL or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True))
     if few or k % 2 or not has_tiles():
         return None
-    return [Call(half_product, np.dtype(np.float32), *tile_words(words, 2, PARTS, DEPTH))]
+    return [tile_call(half_product, words, 2, PARTS, DEPTH)]

@@ -16,8 +16,9 @@ from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.matrix_tiles import prefetch_rows, product_tile, transpose
 from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
-from engine.execution.native.kernel import Kernel, itemsize, real
+from engine.execution.native.kernel import Kernel, inline, itemsize, real
 from engine.execution.native.kernels.blocked_product import SMALL, panel_vectors
+from engine.execution.native.kernels.shared_loop import loop_parts, rows_of_block, run_rounds
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 DEPTH = 256
@@ -35,19 +36,52 @@ LEAST = (8, 24, 32)
 """Rows, columns and depth of the smallest product; BLAS does not pack most of the smaller ones either."""
 
 
-def _pack(a: Any, vectors: Any, count: Any, column: Any, offset: Any, first: Any, depth: Any) -> None:
-    """Pack some columns of B, of the depth from `first` on."""
+@inline
+def _end_of_panels(a: Any, start: Any, lanes: Any) -> Any:
+    """Return the first column behind a block of panels."""
+    for _ in range(a[16]):
+        if start < a[1]:
+            start = min(start + panel_vectors(a[1] - start, lanes) * lanes, a[1])
+    return start
+
+
+def _count_rounds(a: Any) -> Any:
+    start, blocks = 0, 0
+    while start < a[1]:
+        start = _end_of_panels(a, start, a[10] // itemsize)
+        blocks += 1
+    return blocks * ((a[2] + a[17] - 1) // a[17])
+
+
+def _block(a: Any, number: Any) -> Any:
+    """Return the first column of the panels of a round and the one behind them, their first depth and its extent."""
+    lanes, depths = a[10] // itemsize, (a[2] + a[17] - 1) // a[17]
+    first, start = number % depths * a[17], 0
+    for _ in range(number // depths):
+        start = _end_of_panels(a, start, lanes)
+    return start, _end_of_panels(a, start, lanes), first, min(a[17], a[2] - first)
+
+
+def _pack_right(a: Any, number: Any) -> None:
+    """Pack the panels of a round."""
     register, step = a[10], a[6]
-    lanes, panel = register // itemsize, a[12] + offset
-    if a[14]:
-        for v in range(vectors):
-            source, taken = a[5] + (column + v * lanes) * step + first * itemsize, min(lanes, count - v * lanes)
-            transpose(panel + v * register, vectors * register, source, step, taken, depth, real(0))
-    else:
-        pack_rows(vectors, panel, a[5] + first * step + column * itemsize, step, depth, count, real(0))
+    lanes = register // itemsize
+    start, stop, first, depth = _block(a, number)
+    column = start
+    while column < stop:
+        vectors = panel_vectors(a[1] - column, lanes)
+        count = min(vectors * lanes, a[1] - column)
+        panel = a[12] + (column - start) * depth * itemsize
+        if a[14]:
+            for v in range(vectors):
+                source, taken = a[5] + (column + v * lanes) * step + first * itemsize, min(lanes, count - v * lanes)
+                transpose(panel + v * register, vectors * register, source, step, taken, depth, real(0))
+        else:
+            pack_rows(vectors, panel, a[5] + first * step + column * itemsize, step, depth, count, real(0))
+        column += count
 
 
-def _multiply(
+def _multiply_panel(
     a: Any, vectors: Any, count: Any, column: Any, panel: Any, row: Any, stop: Any, first: Any, depth: Any
 ) -> None:
     """Multiply rows of A by a panel; their number is a multiple of the lanes, unless they are the last."""
@@ -71,8 +105,22 @@ def _multiply(
         row, waiting = row + height, waiting + height
         if waiting == lanes or row == stop:
             if a[9]:
-                transpose(a[7] + column * a[8] + (row - waiting) * itemsize, a[8], held, size, waiting, count, real(0))
+                place = a[7] + column * a[8] + (row - waiting) * itemsize
+                transpose(place, a[8], held, size, waiting, count, real(0))
             waiting = 0
+
+
+def _multiply_rows(a: Any, number: Any, index: Any) -> None:
+    """Multiply a block of rows by the panels of a round."""
+    lanes = a[10] // itemsize
+    start, stop, first, depth = _block(a, number)
+    row, column = index * a[15], start
+    while column < stop:
+        vectors = panel_vectors(a[1] - column, lanes)
+        count = min(vectors * lanes, a[1] - column)
+        panel = a[12] + (column - start) * depth * itemsize
+        _multiply_panel(a, vectors, count, column, panel, row, min(row + a[15], a[0]), first, depth)
+        column += count
 
 
 def _packed_product(a: Any) -> None:
@@ -83,30 +131,18 @@ def _packed_product(a: Any) -> None:
     for panels and for some rows of the transpose; is B transposed; rows of a block, panels of one, and its depth, which
     is all of the depth if the transpose is written.
     """
-    rows, columns, depth, lanes = a[0], a[1], a[2], a[10] // itemsize
-    for first in range(0, depth, a[17]):
-        block_depth = min(a[17], depth - first)
-        start = 0
-        while start < columns:
-            stop = start
-            for _ in range(a[16]):
-                if stop < columns:
-                    vectors = panel_vectors(columns - stop, lanes)
-                    count = min(vectors * lanes, columns - stop)
-                    _pack(a, vectors, count, stop, (stop - start) * block_depth * itemsize, first, block_depth)
-                    stop += count
-            for row in range(0, rows, a[15]):
-                at = start
-                while at < stop:
-                    vectors = panel_vectors(columns - at, lanes)
-                    count = min(vectors * lanes, columns - at)
-                    panel = a[12] + (at - start) * block_depth * itemsize
-                    _multiply(a, vectors, count, at, panel, row, min(row + a[15], rows), first, block_depth)
-                    at += count
-            start = stop
+    run_rounds(a)
 
 
-packed_product = Kernel(_packed_product, name="packed_product", parts={"_pack": _pack, "_multiply": _multiply})
+packed_product = Kernel(
+    _packed_product,
+    name="packed_product",
+    parts={
+        "_block": _block,
+        "_multiply_panel": _multiply_panel,
+        **loop_parts(_multiply_rows, _pack_right, _count_rounds),
+    },
+)
 
 
 def by_panels(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | None:
@@ -139,9 +175,10 @@ def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: A
     panel = block_depth * VECTORS * register
     panels = min(max(PANEL_BYTES // panel, 1), -(-columns * size // (VECTORS * register)))
     # More panels than one read the same rows: these stay in the second-level cache.
-    lines = max(ROWS_BYTES // (block_depth * register), 1) if panels > 1 else rows
-    held = math.prod((register // size, VECTORS, register))
+    lanes = register // size
+    most = max(ROWS_BYTES // (block_depth * register), 1) * lanes if panels > 1 else rows
+    held = math.prod((lanes, VECTORS, register))
     scratch = (Scratch(), Scratch(panels * panel))
-    blocks = (min(lines * (register // size), rows), panels, block_depth)
+    blocks = (rows_of_block(rows, most, lanes), panels, block_depth)
     words = (*found, register, block_rows()[0], *scratch, transposed, *blocks)
-    return Call(packed_product, dtype, words, panels * panel + held)
+    return Call(packed_product, dtype, words, panels * panel + held, iterations=-(-rows // blocks[0]))

@@ -43,7 +43,8 @@ def _blocks(extents: tuple[Argument, int, int, int], steps: tuple[Argument, ...]
     rows, columns = block_extents(m, n, lanes)
     left, right = (-(-extent // lanes) * register * at_once for extent in (rows, columns))
     blocks = (rows, columns, at_once, Scratch(), Scratch(left), register, HALF)
-    return Call(blocked_product, PAIRS, (*extents, *steps, *blocks), left + right)
+    words = (*extents, *steps, *blocks)
+    return Call(blocked_product, PAIRS, words, left + right, iterations=-(-m // rows))
 
 
 def _transposed(

@@ -13,7 +13,7 @@ from engine.execution.native.inline.register_tiles import BLOCK, EDGE, has_tiles
 from engine.execution.native.inline.split_tiles import LARGEST, PARTS, multiply_split, split_tile
 from engine.execution.native.kernel import Kernel, real
 from engine.execution.native.kernels.blocked_product import SMALL
-from engine.execution.native.kernels.tile_product import pack_block, tile_product, tile_words
+from engine.execution.native.kernels.tile_product import PARTS_OF_ALL, tile_call, tile_product
 from engine.execution.native.lowering import Argument, Call
 
 DEPTH = 256
@@ -80,10 +80,10 @@ split_product = Kernel(
     name="split_product",
     parts={
         "pack_tile": _pack_tile,
-        "pack_block": pack_block,
         "multiply_tiles": _multiply,
         "_may_overflow": _may_overflow,
         "check": _multiply_plainly,
+        **PARTS_OF_ALL,
     },
 )
 
@@ -97,4 +97,4 @@ def by_parts(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] | 
     few = few or m * n < LEAST_REUSE * (m + n)
     if dtype != np.float32 or few or whole > LARGEST_WASTE * m * n * k or not has_tiles():
         return None
-    return [Call(split_product, dtype, *tile_words(words, 4, PARTS, DEPTH))]
+    return [tile_call(split_product, words, 4, PARTS, DEPTH)]

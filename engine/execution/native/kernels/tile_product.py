@@ -5,8 +5,10 @@ The kernels of `split_product` and `half_product` are these blocks with packings
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from engine.execution.native.inline.register_tiles import (
     BLOCK,
@@ -17,13 +19,18 @@ from engine.execution.native.inline.register_tiles import (
     release_tiles,
     step_bytes,
 )
+from engine.execution.native.inline.shared_loops import KEPT, LOOP, OWN
+from engine.execution.native.inline.threads import load, raise_to, store
 from engine.execution.native.inline.vectors import add_row, copy_row
-from engine.execution.native.kernel import inline, real
-from engine.execution.native.lowering import Argument, Scratch
+from engine.execution.native.kernel import Kernel, inline, real
+from engine.execution.native.kernels.shared_loop import loop_parts, run_rounds
+from engine.execution.native.lowering import Argument, Call, Scratch
 
 ROWS_BLOCK, COLUMNS_BLOCK = 64, 512
 """Most rows and columns of a block; of 1.5 KiB a row and column both operands stay in a second-level cache of 2 MiB."""
-NUMBER, STEP = 18, 19
+LEFT_LARGEST, RIGHT_LARGEST = KEPT, KEPT + 8
+"""Bytes from the start of the loop's memory to the largest magnitudes of both operands."""
+NUMBER, PACKED = 18, 19
 """Words: bytes of a number, and of what is packed of 32 rows or columns and 32 of the depth."""
 
 
@@ -58,7 +65,7 @@ def pack_block(
             taken = min(BLOCK, depth - k)
             for first in range(0, extent, EDGE):
                 count = min(EDGE, extent - first)
-                tile = target + (first // BLOCK * steps + k // BLOCK) * a[STEP] + first % BLOCK // EDGE * TILE_BYTES
+                tile = target + (first // BLOCK * steps + k // BLOCK) * a[PACKED] + first % BLOCK // EDGE * TILE_BYTES
                 place = source + k * step + first * a[NUMBER]
                 largest = max(largest, pack_tile(1, paired, tile, place, step, taken, count, turned))
     else:
@@ -66,7 +73,7 @@ def pack_block(
             count = min(EDGE, extent - first)
             for k in range(0, depth, BLOCK):
                 taken = min(BLOCK, depth - k)
-                tile = target + (first // BLOCK * steps + k // BLOCK) * a[STEP] + first % BLOCK // EDGE * TILE_BYTES
+                tile = target + (first // BLOCK * steps + k // BLOCK) * a[PACKED] + first % BLOCK // EDGE * TILE_BYTES
                 place = source + first * step + k * a[NUMBER]
                 largest = max(largest, pack_tile(0, paired, tile, place, step, count, taken, turned))
     return largest
@@ -88,6 +95,51 @@ def _finish(target: Any, step: Any, tiles: Any, turned: Any, rows: Any, columns:
                 copy_row(target + r * step, tiles + r * 128, columns, real(0))
 
 
+def _count_rounds(a: Any) -> Any:
+    """Return the number of blocks of the right operand."""
+    return ((a[3] + a[13] - 1) // a[13]) * ((a[4] + a[14] - 1) // a[14])
+
+
+@inline
+def _block(a: Any, number: Any) -> Any:
+    """Return the first column and depth of a block of the right operand."""
+    blocks = (a[4] + a[14] - 1) // a[14]
+    return number // blocks * a[13], number % blocks * a[14]
+
+
+def _pack_right(a: Any, number: Any) -> None:
+    """Pack a block of the right operand, and note its largest magnitude."""
+    tb, right, step = a[1], a[7], a[8]
+    column, k = _block(a, number)
+    source = right + (column * step + k * a[NUMBER] if tb else k * step + column * a[NUMBER])
+    columns, depth = min(a[13], a[3] - column), min(a[14], a[4] - k)
+    raise_to(a[LOOP] + RIGHT_LARGEST, pack_block(a, a[16], source, step, tb == 0, 1, columns, depth, a[17]))
+
+
+def _multiply_rows(a: Any, number: Any, index: Any) -> None:
+    """Pack a block of rows and multiply it by the packed block; note its largest magnitude."""
+    ta, left, step, target, apart, turned = a[0], a[5], a[6], a[9], a[10], a[11]
+    left_block, right_block, tiles = a[15], a[16], a[17]
+    first_row = index * a[12]
+    first_column, k = _block(a, number)
+    rows, columns, depth = min(a[12], a[2] - first_row), min(a[13], a[3] - first_column), min(a[14], a[4] - k)
+    steps = (depth + BLOCK - 1) // BLOCK
+    source = left + (k * step + first_row * a[NUMBER] if ta else first_row * step + k * a[NUMBER])
+    raise_to(a[LOOP] + LEFT_LARGEST, pack_block(a, left_block, source, step, ta != 0, 0, rows, depth, tiles))
+    for c in range(0, columns, BLOCK):
+        for r in range(0, rows, BLOCK):
+            x = left_block + r // BLOCK * steps * a[PACKED]
+            y = right_block + c // BLOCK * steps * a[PACKED]
+            row, column = first_row + r, first_column + c
+            place = target + (column * apart + row * 4 if turned else row * apart + column * 4)
+            if turned or r + BLOCK > rows or c + BLOCK > columns:
+                height, width = min(BLOCK, rows - r), min(BLOCK, columns - c)
+                multiply_tiles(x, y, steps, tiles, 128, 0)
+                _finish(place, apart, tiles, turned, height, width, k)
+            else:
+                multiply_tiles(x, y, steps, place, apart, k)
+
+
 def tile_product(a: Any) -> None:
     """C = op(A) op(B), or its transpose.
 
@@ -95,44 +147,29 @@ def tile_product(a: Any) -> None:
     whether the transpose is written; rows, columns and depth of a block, multiples of 32; scratch for a block of A, for
     one of B and for four tiles; then the two named above.
     """
-    ta, tb, rows, columns, depth = a[0], a[1], a[2], a[3], a[4]
-    left, left_step, right, right_step, target, step, turned = a[5], a[6], a[7], a[8], a[9], a[10], a[11]
-    left_block, right_block, tiles, size = a[15], a[16], a[17], a[NUMBER]
-    left_largest, right_largest = 0, 0
+    loop, own, tiles = a[LOOP], a[OWN], a[17]
+    if own:
+        store(loop + LEFT_LARGEST, 0)
+        store(loop + RIGHT_LARGEST, 0)
     configure_tiles(tiles)
-    for first_column in range(0, columns, a[13]):
-        block_columns = min(a[13], columns - first_column)
-        for k in range(0, depth, a[14]):
-            block_depth = min(a[14], depth - k)
-            steps = (block_depth + BLOCK - 1) // BLOCK
-            source = right + (first_column * right_step + k * size if tb else k * right_step + first_column * size)
-            found = pack_block(a, right_block, source, right_step, tb == 0, 1, block_columns, block_depth, tiles)
-            right_largest = max(right_largest, found)
-            for first_row in range(0, rows, a[12]):
-                block_rows = min(a[12], rows - first_row)
-                source = left + (k * left_step + first_row * size if ta else first_row * left_step + k * size)
-                found = pack_block(a, left_block, source, left_step, ta != 0, 0, block_rows, block_depth, tiles)
-                left_largest = max(left_largest, found)
-                for c in range(0, block_columns, BLOCK):
-                    for r in range(0, block_rows, BLOCK):
-                        x = left_block + r // BLOCK * steps * a[STEP]
-                        y = right_block + c // BLOCK * steps * a[STEP]
-                        row, column = first_row + r, first_column + c
-                        place = target + (column * step + row * 4 if turned else row * step + column * 4)
-                        if turned or r + BLOCK > block_rows or c + BLOCK > block_columns:
-                            height, width = min(BLOCK, block_rows - r), min(BLOCK, block_columns - c)
-                            multiply_tiles(x, y, steps, tiles, 128, 0)
-                            _finish(place, step, tiles, turned, height, width, k)
-                        else:
-                            multiply_tiles(x, y, steps, place, step, k)
+    run_rounds(a)
     release_tiles()
-    check(a, left_largest, right_largest)
+    if own:
+        check(a, load(loop + LEFT_LARGEST), load(loop + RIGHT_LARGEST))
 
 
-def tile_words(words: Sequence[Argument], size: int, parts: int, depth: int) -> tuple[tuple[Argument, ...], int]:
-    """Return the words of a tile product and its scratch memory in bytes, given the words of `product`.
+PARTS_OF_ALL: Mapping[str, Callable[..., Any]] = {
+    "pack_block": pack_block,
+    **loop_parts(_multiply_rows, _pack_right, _count_rounds),
+}
+"""Parts of the kernels, behind `pack_tile`, `multiply_tiles` and `check`, which differ."""
+
+
+def tile_call(kernel: Kernel, words: Sequence[Argument], size: int, parts: int, depth: int) -> Call:
+    """Return the call for a product, given the words of `product`.
 
     Args:
+        kernel: a kernel of `tile_product`.
         words: those of `product`.
         size: bytes of a number.
         parts: how many are packed of each number.
@@ -151,7 +188,9 @@ def tile_words(words: Sequence[Argument], size: int, parts: int, depth: int) -> 
     first, second = (extent * blocks[2] // BLOCK**2 * step_bytes(parts) for extent in blocks[:2])
     scratch = (Scratch(), Scratch(first), Scratch(first + second))
     made = (ta, tb, m, n, k, *left, *right, c, 4 * ldc, turned, *blocks, *scratch, size, step_bytes(parts))
-    return made, first + second + 4 * TILE_BYTES
+    return Call(
+        kernel, np.dtype(np.float32), made, first + second + 4 * TILE_BYTES, iterations=-(-m // blocks[0])
+    )  # fmt: skip
 
 
 def _even_block(extent: int, most: int) -> int:

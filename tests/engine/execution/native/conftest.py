@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from engine.core.attributes import bind
 from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native import kernels
-from engine.execution.native.lowering import Call, Status, Work, address_of, word
+from engine.execution.native.call_blocks import call_blocks
+from engine.execution.native.lowering import Call, Status, Work, address_of
 from engine.execution.native.packing import calls_of
 from engine.execution.plan.numpy_executor import aligned
 
@@ -40,8 +42,8 @@ def run_calls(calls: Sequence[Call]) -> bool:
     scratch = aligned(max((call.scratch for call in calls), default=0))
     scratch.fill(255)
     for call in calls:
-        arguments = [status if isinstance(argument, Status) else argument for argument in call.arguments]
-        block = np.array([word(argument, address_of(scratch)) for argument in arguments], np.int64)
+        arguments = tuple(status if isinstance(argument, Status) else argument for argument in call.arguments)
+        (block,), _ = call_blocks(replace(call, arguments=arguments), [address_of(scratch)])
         ctypes.CFUNCTYPE(None, ctypes.c_int64)(call.kernel.address(call.dtype))(address_of(block))
     return not status[0]
 

@@ -31,7 +31,7 @@ def matrices(rows=8):
 
 
 def test_a_failure_on_one_thread_stops_no_other_and_the_rest_is_skipped():
-    halt, barrier, seen = np.zeros(8, np.int64), np.zeros(16, np.int64), []
+    halt, team, seen = np.zeros(8, np.int64), np.zeros(24, np.int64), []
     calls = PythonCalls(halt)
 
     def fail():
@@ -46,12 +46,13 @@ def test_a_failure_on_one_thread_stops_no_other_and_the_rest_is_skipped():
         )
     ]
 
-    def run(table):
-        call_interpreter()(address_of(table), len(table), 3, address_of(halt), address_of(barrier), 2)
+    def run(worker):
+        table = tables[worker]
+        call_interpreter()(address_of(table), len(table), 3, address_of(halt), address_of(team), 2, worker)
 
-    helper = threading.Thread(target=run, args=(tables[1],))
+    helper = threading.Thread(target=run, args=(1,))
     helper.start()
-    run(tables[0])
+    run(0)
     helper.join()
     assert seen == []
     with pytest.raises(EngineError, match="not this"):

@@ -1,0 +1,43 @@
+"""The blocks of words that kernels are called with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.value import Array
+from engine.execution.native.inline.shared_loops import FIRST_BLOCK, LINE, LOOP, OWN
+from engine.execution.native.lowering import Argument, Call, Scratch, address_of, word
+from engine.execution.plan.numpy_executor import aligned
+
+
+def call_blocks(call: Call, scratch: Sequence[int], own: int = 0) -> tuple[list[Array], int]:
+    """Return the blocks of a call, each as long as its arguments, and the word for it in a table of calls.
+
+    Other threads take part in a call with a shared loop of several iterations. They have blocks of their own, behind
+    the memory of the loop.
+
+    Args:
+        call: what to call.
+        scratch: the address of the scratch memory of each thread that may take part.
+        own: which of them runs the call.
+    """
+    if not call.iterations:
+        block = np.array([word(argument, scratch[own]) for argument in call.arguments], np.int64)
+        return [block], address_of(block)
+    step = LINE * (1 + -(-8 * len(call.arguments) // LINE))
+    memory = aligned(FIRST_BLOCK + step * len(scratch)).view(np.int64)
+    memory[:3] = call.kernel.address(call.dtype), step, call.iterations
+    blocks = []
+    for thread, address in enumerate(scratch):
+        place = (FIRST_BLOCK + thread * step) // 8
+        memory[place + LOOP], memory[place + OWN] = address_of(memory), thread == own
+        block = memory[place : place + len(call.arguments)]
+        block[:] = [word(each, scratch[own] if _is_common(each) else address) for each in call.arguments]
+        blocks.append(block)
+    return blocks, address_of(blocks[own]) + (call.iterations > 1)
+
+
+def _is_common(argument: Argument) -> bool:
+    return isinstance(argument, Scratch) and argument.common

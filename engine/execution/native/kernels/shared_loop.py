@@ -1,0 +1,68 @@
+"""Kernels whose body is a loop that threads share: see `engine.execution.native.inline.shared_loops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.execution.native.inline.shared_loops import (
+    LOOP,
+    OWN,
+    ROUND,
+    begin_round,
+    end_iteration,
+    end_round,
+    take_iteration,
+)
+
+LEAST_BLOCKS, LEAST_ROWS = 4, 64
+"""Fewest blocks that rows are cut into, unless these had fewer rows."""
+
+
+def count_rounds(_: Any) -> Any:
+    """Return the number of rounds, given the words."""
+    return 1
+
+
+def prepare(*_: Any) -> None:
+    """Do what each thread has to do before its first iteration of a round, given the words and the round's number."""
+
+
+def iterate(*_: Any) -> None:
+    """Stand for an iteration, given the words, the number of the round and that of the iteration in it."""
+    raise NotImplementedError
+
+
+def run_rounds(a: Any) -> None:
+    """Run all rounds, or for another thread what is left of one."""
+    loop, own = a[LOOP], a[OWN]
+    prepared = -1
+    for number in range(count_rounds(a) if own else 1):
+        if own:
+            begin_round(loop, number)
+        taken = take_iteration(loop)
+        while taken >= 0:
+            if taken // ROUND != prepared:
+                prepared = taken // ROUND
+                prepare(a, prepared)
+            iterate(a, prepared, taken % ROUND)
+            end_iteration(loop)
+            taken = take_iteration(loop)
+        if own:
+            end_round(loop)
+
+
+def loop_parts(
+    iterate: Callable[..., None],
+    prepare: Callable[..., None] = prepare,
+    count_rounds: Callable[..., Any] = count_rounds,
+) -> dict[str, Callable[..., Any]]:
+    """Return the parts of a kernel that calls `run_rounds`."""
+    return {"count_rounds": count_rounds, "prepare": prepare, "iterate": iterate, "run_rounds": run_rounds}
+
+
+def rows_of_block(rows: int, most: int, multiple: int) -> int:
+    """Return how many rows a block has, a multiple unless it is the only one, so that all are about equal."""
+    blocks = max(-(-rows // most), min(LEAST_BLOCKS, rows // LEAST_ROWS), 1)
+    even = -(-rows // blocks)
+    return rows if blocks == 1 else -(-even // multiple) * multiple
