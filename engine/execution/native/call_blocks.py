@@ -28,7 +28,7 @@ def call_blocks(call: Call, scratch: Sequence[int], own: int = 0) -> tuple[list[
         return [block], address_of(block)
     step = LINE * (1 + -(-8 * len(call.arguments) // LINE))
     memory = aligned(FIRST_BLOCK + step * len(scratch)).view(np.int64)
-    memory[:3] = call.kernel.address(call.dtype), step, call.iterations
+    memory[:4] = call.kernel.address(call.dtype), step, call.iterations, call.rounds
     blocks = []
     for thread, address in enumerate(scratch):
         place = (FIRST_BLOCK + thread * step) // 8

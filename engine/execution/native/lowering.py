@@ -56,6 +56,7 @@ class Call:
             what fills no register is computed by other instructions.
         iterations: of a round of its loop that threads share (see `engine.execution.native.inline.shared_loops`); 0 if
             it has none.
+        rounds: of that loop.
     """
 
     kernel: Kernel
@@ -65,6 +66,7 @@ class Call:
     elementwise: bool = False
     alone: bool = False
     iterations: int = 0
+    rounds: int = 1
 
     @property
     def codes(self) -> list[tuple[Kernel, DType]]:

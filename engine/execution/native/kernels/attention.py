@@ -18,12 +18,19 @@ from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.rows import LANES, dot, exponentials_in_place, fill, largest
-from engine.execution.native.inline.shared_loops import COUNT, LOOP, OWN
+from engine.execution.native.inline.shared_loops import (
+    COUNT,
+    LOOP,
+    OWN,
+    begin_round,
+    end_iteration,
+    end_round,
+    take_iteration,
+)
 from engine.execution.native.inline.threads import load
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.products import leading
-from engine.execution.native.kernels.shared_loop import loop_parts, run_rounds
 from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers
 
 BLOCK_BYTES = 2**19
@@ -103,10 +110,16 @@ def clear(*_: Any) -> None:
 
 def attend(a: Any) -> None:
     """Attention of every head; threads share them. The words are named above."""
-    run_rounds(a)
+    begin_round(a[LOOP], a[OWN], 0)
+    lot = take_iteration(a[LOOP])
+    while lot >= 0:
+        attend_in_heads(a, lot)
+        end_iteration(a[LOOP])
+        lot = take_iteration(a[LOOP])
+    end_round(a[LOOP], a[OWN])
 
 
-def attend_in_heads(a: Any, _: Any, lot: Any) -> None:
+def attend_in_heads(a: Any, lot: Any) -> None:
     """Attention of some of the heads. The second scratch takes each row's sum and maximum."""
     at, ld, columns = a[SCORES_AT], a[LD], a[COLUMNS]
     totals, tops = view(a[SLOPES_AT], a[HEIGHT], real), view(a[SLOPES_AT] + a[HEIGHT] * itemsize, a[HEIGHT], real)
@@ -161,10 +174,16 @@ def attend_backward(a: Any) -> None:
             rows, width = a[ROWS] if side == 0 else a[COLUMNS], a[VALUES] if side == 2 else a[WIDTH]
             for n in range(heads):
                 clear(matrix(a, result, place_of(a, n)), a[result + 5], rows, width)
-    run_rounds(a)
+    begin_round(a[LOOP], a[OWN], 0)
+    lot = take_iteration(a[LOOP])
+    while lot >= 0:
+        attend_backward_in_heads(a, lot)
+        end_iteration(a[LOOP])
+        lot = take_iteration(a[LOOP])
+    end_round(a[LOOP], a[OWN])
 
 
-def attend_backward_in_heads(a: Any, _: Any, lot: Any) -> None:
+def attend_backward_in_heads(a: Any, lot: Any) -> None:
     """Gradients of some of the heads."""
     at, ld, columns = a[SCORES_AT], a[LD], a[COLUMNS]
     scale = real(float_of(a[SCALE]))
@@ -227,11 +246,11 @@ def clear_rows(address: Any, step: Any, rows: Any, width: Any) -> None:
         fill(view(address + r * step, width, real), real(0))
 
 
-attention = Kernel(attend, name="attention", parts={"scores": masked_scores, **loop_parts(attend_in_heads)})
+attention = Kernel(attend, name="attention", parts={"scores": masked_scores, "attend_in_heads": attend_in_heads})
 attention_backward = Kernel(
     attend_backward,
     name="attention_backward",
-    parts={"scores": masked_scores, "clear": clear_rows, **loop_parts(attend_backward_in_heads)},
+    parts={"scores": masked_scores, "clear": clear_rows, "attend_backward_in_heads": attend_backward_in_heads},
 )
 
 

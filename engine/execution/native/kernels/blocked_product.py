@@ -48,10 +48,6 @@ def _block(a: Any, number: Any) -> Any:
     return column, k, min(a[11], a[2] - column), min(a[12], a[3] - k)
 
 
-def _count_rounds(a: Any) -> Any:
-    return ((a[2] + a[11] - 1) // a[11]) * ((a[3] + a[12] - 1) // a[12])
-
-
 def _pack_right(a: Any, number: Any) -> None:
     """Pack a block of B, panel by panel."""
     right, step, right_block, register, size = a[6], a[7], a[14], a[15], a[16]
@@ -120,7 +116,7 @@ def _blocked_product(a: Any) -> None:
 blocked_product = Kernel(
     _blocked_product,
     name="blocked_product",
-    parts={"_pack_left": _pack_left, **loop_parts(_multiply_rows, _pack_right, _count_rounds)},
+    parts={"_pack_left": _pack_left, **loop_parts(_pack_right, _multiply_rows)},
 )
 
 
@@ -143,7 +139,21 @@ def by_blocks(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     left, right = (-(-extent // lanes) * register * depth for extent in (rows, columns))
     steps = (a, lda * size, b, ldb * size, c, ldc * size)
     blocks = (rows, columns, depth, Scratch(), Scratch(left), register, size)
-    return [Call(blocked_product, dtype, (ta, m, n, k, *steps, *blocks), left + right, iterations=-(-m // rows))]
+    return [blocked_call(dtype, (ta, m, n, k), steps, blocks, left + right)]
+
+
+def blocked_call(
+    dtype: np.dtype[Any],
+    extents: tuple[Argument, int, int, int],
+    steps: tuple[Argument, ...],
+    blocks: tuple[int, int, int, *tuple[Argument, ...]],
+    scratch: int,
+) -> Call:
+    """Return the call of `blocked_product`, given its words and scratch memory."""
+    _, m, n, k = extents
+    iterations, rounds = -(-m // blocks[0]), -(-n // blocks[1]) * -(-k // blocks[2])
+    words = (*extents, *steps, *blocks)
+    return Call(blocked_product, dtype, words, scratch, iterations=iterations, rounds=rounds)
 
 
 def block_extents(rows: int, columns: int, lanes: int) -> tuple[int, int]:

@@ -45,14 +45,6 @@ def _end_of_panels(a: Any, start: Any, lanes: Any) -> Any:
     return start
 
 
-def _count_rounds(a: Any) -> Any:
-    start, blocks = 0, 0
-    while start < a[1]:
-        start = _end_of_panels(a, start, a[10] // itemsize)
-        blocks += 1
-    return blocks * ((a[2] + a[17] - 1) // a[17])
-
-
 def _block(a: Any, number: Any) -> Any:
     """Return the first column of the panels of a round and the one behind them, their first depth and its extent."""
     lanes, depths = a[10] // itemsize, (a[2] + a[17] - 1) // a[17]
@@ -140,7 +132,7 @@ packed_product = Kernel(
     parts={
         "_block": _block,
         "_multiply_panel": _multiply_panel,
-        **loop_parts(_multiply_rows, _pack_right, _count_rounds),
+        **loop_parts(_pack_right, _multiply_rows),
     },
 )
 
@@ -173,7 +165,8 @@ def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: A
     size, register = dtype.itemsize, vector_bytes()
     block_depth = depth if turned else min(depth, BLOCK_DEPTH)
     panel = block_depth * VECTORS * register
-    panels = min(max(PANEL_BYTES // panel, 1), -(-columns * size // (VECTORS * register)))
+    all_panels = -(-columns * size // (VECTORS * register))
+    panels = min(max(PANEL_BYTES // panel, 1), all_panels)
     # More panels than one read the same rows: these stay in the second-level cache.
     lanes = register // size
     most = max(ROWS_BYTES // (block_depth * register), 1) * lanes if panels > 1 else rows
@@ -181,4 +174,5 @@ def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: A
     scratch = (Scratch(), Scratch(panels * panel))
     blocks = (rows_of_block(rows, most, lanes), panels, block_depth)
     words = (*found, register, block_rows()[0], *scratch, transposed, *blocks)
-    return Call(packed_product, dtype, words, panels * panel + held, iterations=-(-rows // blocks[0]))
+    iterations, rounds = -(-rows // blocks[0]), -(-all_panels // panels) * -(-depth // block_depth)
+    return Call(packed_product, dtype, words, panels * panel + held, iterations=iterations, rounds=rounds)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from engine.execution.native.inline.blocks import VECTORS
 from engine.execution.native.inline.vectors import multiplies_pairs, vector_bytes
 from engine.execution.native.kernel import PAIRS
-from engine.execution.native.kernels.blocked_product import DEPTH, block_extents, blocked_product
+from engine.execution.native.kernels.blocked_product import DEPTH, block_extents, blocked_call
 from engine.execution.native.kernels.packed_product import LEAST, PANEL_BYTES, packed_call
 from engine.execution.native.lowering import Argument, Call, Scratch
 
@@ -43,8 +43,7 @@ def _blocks(extents: tuple[Argument, int, int, int], steps: tuple[Argument, ...]
     rows, columns = block_extents(m, n, lanes)
     left, right = (-(-extent // lanes) * register * at_once for extent in (rows, columns))
     blocks = (rows, columns, at_once, Scratch(), Scratch(left), register, HALF)
-    words = (*extents, *steps, *blocks)
-    return Call(blocked_product, PAIRS, words, left + right, iterations=-(-m // rows))
+    return blocked_call(PAIRS, extents, steps, blocks, left + right)
 
 
 def _transposed(

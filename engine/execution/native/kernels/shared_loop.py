@@ -9,23 +9,21 @@ from engine.execution.native.inline.shared_loops import (
     LOOP,
     OWN,
     ROUND,
+    ROUNDS,
     begin_round,
     end_iteration,
     end_round,
     take_iteration,
 )
+from engine.execution.native.inline.threads import load
 
 LEAST_BLOCKS, LEAST_ROWS = 4, 64
 """Fewest blocks that rows are cut into, unless these had fewer rows."""
 
 
-def count_rounds(_: Any) -> Any:
-    """Return the number of rounds, given the words."""
-    return 1
-
-
 def prepare(*_: Any) -> None:
-    """Do what each thread has to do before its first iteration of a round, given the words and the round's number."""
+    """Stand for what a thread does before its first iteration of a round, given the words and the round's number."""
+    raise NotImplementedError
 
 
 def iterate(*_: Any) -> None:
@@ -37,9 +35,8 @@ def run_rounds(a: Any) -> None:
     """Run all rounds, or for another thread what is left of one."""
     loop, own = a[LOOP], a[OWN]
     prepared = -1
-    for number in range(count_rounds(a) if own else 1):
-        if own:
-            begin_round(loop, number)
+    for number in range(load(loop + ROUNDS) if own else 1):
+        begin_round(loop, own, number)
         taken = take_iteration(loop)
         while taken >= 0:
             if taken // ROUND != prepared:
@@ -48,17 +45,12 @@ def run_rounds(a: Any) -> None:
             iterate(a, prepared, taken % ROUND)
             end_iteration(loop)
             taken = take_iteration(loop)
-        if own:
-            end_round(loop)
+        end_round(loop, own)
 
 
-def loop_parts(
-    iterate: Callable[..., None],
-    prepare: Callable[..., None] = prepare,
-    count_rounds: Callable[..., Any] = count_rounds,
-) -> dict[str, Callable[..., Any]]:
+def loop_parts(prepare: Callable[..., None], iterate: Callable[..., None]) -> dict[str, Callable[..., Any]]:
     """Return the parts of a kernel that calls `run_rounds`."""
-    return {"count_rounds": count_rounds, "prepare": prepare, "iterate": iterate, "run_rounds": run_rounds}
+    return {"prepare": prepare, "iterate": iterate, "run_rounds": run_rounds}
 
 
 def rows_of_block(rows: int, most: int, multiple: int) -> int:

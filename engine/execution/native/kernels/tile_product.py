@@ -95,11 +95,6 @@ def _finish(target: Any, step: Any, tiles: Any, turned: Any, rows: Any, columns:
                 copy_row(target + r * step, tiles + r * 128, columns, real(0))
 
 
-def _count_rounds(a: Any) -> Any:
-    """Return the number of blocks of the right operand."""
-    return ((a[3] + a[13] - 1) // a[13]) * ((a[4] + a[14] - 1) // a[14])
-
-
 @inline
 def _block(a: Any, number: Any) -> Any:
     """Return the first column and depth of a block of the right operand."""
@@ -160,7 +155,7 @@ def tile_product(a: Any) -> None:
 
 PARTS_OF_ALL: Mapping[str, Callable[..., Any]] = {
     "pack_block": pack_block,
-    **loop_parts(_multiply_rows, _pack_right, _count_rounds),
+    **loop_parts(_pack_right, _multiply_rows),
 }
 """Parts of the kernels, behind `pack_tile`, `multiply_tiles` and `check`, which differ."""
 
@@ -188,9 +183,9 @@ def tile_call(kernel: Kernel, words: Sequence[Argument], size: int, parts: int, 
     first, second = (extent * blocks[2] // BLOCK**2 * step_bytes(parts) for extent in blocks[:2])
     scratch = (Scratch(), Scratch(first), Scratch(first + second))
     made = (ta, tb, m, n, k, *left, *right, c, 4 * ldc, turned, *blocks, *scratch, size, step_bytes(parts))
-    return Call(
-        kernel, np.dtype(np.float32), made, first + second + 4 * TILE_BYTES, iterations=-(-m // blocks[0])
-    )  # fmt: skip
+    packed = first + second + 4 * TILE_BYTES
+    iterations, rounds = -(-m // blocks[0]), -(-n // blocks[1]) * -(-k // blocks[2])
+    return Call(kernel, np.dtype(np.float32), made, packed, iterations=iterations, rounds=rounds)
 
 
 def _even_block(extent: int, most: int) -> int:
