@@ -16,7 +16,7 @@ from numba.core.cgutils import alloca_once_value, get_or_insert_function
 from numba.extending import intrinsic
 
 from engine.execution.native.inline.pointers import call, view
-from engine.execution.native.inline.threads import add, load, pause, store
+from engine.execution.native.inline.threads import SPINS, add, load, pause, store
 
 LOOP, OWN = -1, -2
 """Words before those of a block: the address of the loop's memory, and whether it is the loop of this thread."""
@@ -87,14 +87,18 @@ def end_round(typing_context: Any, loop: Any, own: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         loop, own = arguments
+        spins = alloca_once_value(builder, _number(0))
         look, again, end = (builder.append_basic_block(name) for name in ("look", "again", "end"))
         builder.cbranch(builder.icmp_signed("!=", own, _number(0)), look, end)
         builder.position_at_end(look)
         left = builder.icmp_signed("<", _read(builder, loop, ENDED), _read(builder, loop, COUNT))
         builder.cbranch(left, again, end)
         builder.position_at_end(again)
-        kind = ir.FunctionType(ir.IntType(32), [])
-        builder.call(get_or_insert_function(builder.module, kind, "sched_yield"), [])
+        looked = builder.add(builder.load(spins), _number(1))
+        builder.store(looked, spins)
+        with builder.if_then(builder.icmp_signed(">", looked, _number(SPINS)), likely=False):
+            kind = ir.FunctionType(ir.IntType(32), [])
+            builder.call(get_or_insert_function(builder.module, kind, "sched_yield"), [])
         builder.branch(look)
         builder.position_at_end(end)
         return context.get_dummy_value()
