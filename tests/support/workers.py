@@ -36,10 +36,11 @@ def starting_workers() -> Iterator[None]:
 
 def at_orders(fork_server: psutil.Process) -> list[psutil.Process]:
     """Return the processes that a fork server has forked for orders: without the one that waits for the next."""
-    return [child for child in fork_server.children() if not _is_waiting(child)]
+    return [child for child in fork_server.children() if not is_waiting(child)]
 
 
-def _is_waiting(process: psutil.Process) -> bool:
+def is_waiting(process: psutil.Process) -> bool:
+    """Tell whether a process is there and waits for an order."""
     try:
         return process.name() == NAME
     except psutil.NoSuchProcess:

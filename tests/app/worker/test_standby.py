@@ -13,10 +13,10 @@ from app.domain.messages import Assignment, Finished, MetricRows, Started
 from app.runner.local import LocalRunner
 from app.runner.port import Report
 from app.worker.last_fit import MEMORY_MAX
-from app.worker.standby import NAME
 from tests.app.runner.conftest import all_end
 from tests.app.runner.test_local import Listener, assign
 from tests.support.patience import PATIENCE
+from tests.support.workers import is_waiting
 
 __all__ = ["assign"]
 Assign = Callable[..., Assignment]
@@ -55,7 +55,7 @@ class Fits:
 
     def waiting(self, fork_server: psutil.Process) -> int:
         """Return the pid of the worker that waits, when there is one."""
-        while not (children := [child for child in fork_server.children() if child.name() == NAME]):
+        while not (children := [child for child in fork_server.children() if is_waiting(child)]):
             self._runner.receive(0.01)
         return children[0].pid
 
