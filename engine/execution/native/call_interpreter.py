@@ -60,6 +60,6 @@ def _run(table: Any, length: Any, times: Any, halt: Any, team: Any, threads: Any
             else:
                 share(kernel, block - 1, team, worker)
     if threads > 1:
-        wait(team, threads, worker)  # nobody looks at `halt` any more when the first of them returns
+        wait(team, threads, worker)  # no thread reads `halt` any more when the first one returns
     set_control_word(before)
     return done

@@ -2,7 +2,7 @@
 
 Cores are not equally fast, or not at all times: a product that is cut into one part for each thread takes as long as
 the slowest of them. A loop has rounds, the iterations of which may run in any order; a round begins when the last one
-has ended, so that results do not depend on who computes them. All threads run the kernel, with blocks of their own.
+has ended, so that results do not depend on the threads. All of them run the kernel, with blocks of their own.
 """
 
 from __future__ import annotations

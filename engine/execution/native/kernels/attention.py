@@ -18,19 +18,12 @@ from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.rows import LANES, dot, exponentials_in_place, fill, largest
-from engine.execution.native.inline.shared_loops import (
-    COUNT,
-    LOOP,
-    OWN,
-    begin_round,
-    end_iteration,
-    end_round,
-    take_iteration,
-)
+from engine.execution.native.inline.shared_loops import COUNT, LOOP, OWN
 from engine.execution.native.inline.threads import load
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.elementwise import broadcast_strides, joined_axes
 from engine.execution.native.kernels.products import leading
+from engine.execution.native.kernels.shared_loop import round_parts, run_round
 from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers
 
 BLOCK_BYTES = 2**19
@@ -110,13 +103,7 @@ def clear(*_: Any) -> None:
 
 def attend(a: Any) -> None:
     """Attention of every head; threads share them. The words are named above."""
-    begin_round(a[LOOP], a[OWN], 0)
-    lot = take_iteration(a[LOOP])
-    while lot >= 0:
-        attend_in_heads(a, lot)
-        end_iteration(a[LOOP])
-        lot = take_iteration(a[LOOP])
-    end_round(a[LOOP], a[OWN])
+    run_round(a)
 
 
 def attend_in_heads(a: Any, lot: Any) -> None:
@@ -174,13 +161,7 @@ def attend_backward(a: Any) -> None:
             rows, width = a[ROWS] if side == 0 else a[COLUMNS], a[VALUES] if side == 2 else a[WIDTH]
             for n in range(heads):
                 clear(matrix(a, result, place_of(a, n)), a[result + 5], rows, width)
-    begin_round(a[LOOP], a[OWN], 0)
-    lot = take_iteration(a[LOOP])
-    while lot >= 0:
-        attend_backward_in_heads(a, lot)
-        end_iteration(a[LOOP])
-        lot = take_iteration(a[LOOP])
-    end_round(a[LOOP], a[OWN])
+    run_round(a)
 
 
 def attend_backward_in_heads(a: Any, lot: Any) -> None:
@@ -246,11 +227,11 @@ def clear_rows(address: Any, step: Any, rows: Any, width: Any) -> None:
         fill(view(address + r * step, width, real), real(0))
 
 
-attention = Kernel(attend, name="attention", parts={"scores": masked_scores, "attend_in_heads": attend_in_heads})
+attention = Kernel(attend, name="attention", parts={"scores": masked_scores, **round_parts(attend_in_heads)})
 attention_backward = Kernel(
     attend_backward,
     name="attention_backward",
-    parts={"scores": masked_scores, "clear": clear_rows, "attend_backward_in_heads": attend_backward_in_heads},
+    parts={"scores": masked_scores, "clear": clear_rows, **round_parts(attend_backward_in_heads)},
 )
 
 

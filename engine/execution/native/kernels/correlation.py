@@ -46,16 +46,9 @@ from engine.execution.native.inline.images import (
 )
 from engine.execution.native.inline.matrix_tiles import transpose, transpose_to_every_second
 from engine.execution.native.inline.pointers import call_with, size_of, view
-from engine.execution.native.inline.shared_loops import (
-    LOOP,
-    OWN,
-    begin_round,
-    end_iteration,
-    end_round,
-    take_iteration,
-)
 from engine.execution.native.inline.vectors import copy_number, copy_row, copy_to_every_second
 from engine.execution.native.kernel import BITS, FLOATS, Kernel, inline, itemsize, kernel, real, stored
+from engine.execution.native.kernels.shared_loop import round_parts, run_round
 
 
 def copy_images(a: Any) -> None:
@@ -96,13 +89,7 @@ def correlate_images(a: Any) -> None:
     for p in range(PHASE, PHASE + a[PHASES] * PHASE_WORDS, PHASE_WORDS):
         write_table(a, a[p + PHASE_TABLE], p + PHASE_KERNEL, itemsize)
         pack(a, p, real, stored)
-    begin_round(a[LOOP], a[OWN], 0)
-    tile = take_iteration(a[LOOP])
-    while tile >= 0:
-        correlate_tile(a, tile)
-        end_iteration(a[LOOP])
-        tile = take_iteration(a[LOOP])
-    end_round(a[LOOP], a[OWN])
+    run_round(a)
 
 
 def correlate_tile(a: Any, tile: Any) -> None:
@@ -357,7 +344,7 @@ def kernels_of(body: Callable[[Any], None], name: str, **parts: Callable[..., An
     return {**dict.fromkeys(FLOATS, of_floats), BITS: of_bits}
 
 
-CORRELATION = kernels_of(correlate_images, "correlate", correlate_tile=correlate_tile)
+CORRELATION = kernels_of(correlate_images, "correlate", **round_parts(correlate_tile))
 COTANGENT_CORRELATION = kernels_of(correlate_with_cotangent, "correlate_cotangent")
 IMAGE_COPY = kernels_of(copy_images, "copy_images")
 COTANGENT_COPY = kernels_of(copy_cotangent, "copy_cotangent")

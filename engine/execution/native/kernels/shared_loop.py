@@ -27,7 +27,7 @@ def prepare(*_: Any) -> None:
 
 
 def iterate(*_: Any) -> None:
-    """Stand for an iteration, given the words, the number of the round and that of the iteration in it."""
+    """Stand for an iteration, given the words, the number of the round if there are several, and the iteration's."""
     raise NotImplementedError
 
 
@@ -46,6 +46,23 @@ def run_rounds(a: Any) -> None:
             end_iteration(loop)
             taken = take_iteration(loop)
         end_round(loop, own)
+
+
+def run_round(a: Any) -> None:
+    """Run a loop of one round, or for another thread what is left of it."""
+    loop, own = a[LOOP], a[OWN]
+    begin_round(loop, own, 0)
+    taken = take_iteration(loop)
+    while taken >= 0:
+        iterate(a, taken)
+        end_iteration(loop)
+        taken = take_iteration(loop)
+    end_round(loop, own)
+
+
+def round_parts(iterate: Callable[..., None]) -> dict[str, Callable[..., Any]]:
+    """Return the parts of a kernel that calls `run_round`."""
+    return {"iterate": iterate, "run_round": run_round}
 
 
 def loop_parts(prepare: Callable[..., None], iterate: Callable[..., None]) -> dict[str, Callable[..., Any]]:
