@@ -231,8 +231,11 @@ async def _read(request: Request) -> ReadRequest:
 REPEAT_SECONDS = (0.05, 0.2)
 """Pauses before a request is handled again whose transaction was rolled back."""
 
-PATIENT_SECONDS = 1.0
-"""A request that took longer than this to be refused is not handled again: its client is asked to retry."""
+PATIENT_SECONDS = 3.0
+"""A request that took longer than this to be refused is not handled again: its client is asked to retry.
+
+PostgreSQL looks for a deadlock after 1 s (deadlock_timeout), so that the transaction it rolls back has taken that long.
+"""
 
 
 async def handle_again(handle: Handler, request: Request, *, is_bodyless: bool = False) -> Response:
