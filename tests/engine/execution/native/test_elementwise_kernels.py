@@ -279,6 +279,6 @@ def test_broadcast_operands_of_random_extents(run_both):
 
 
 def broadcastable(rng, shape, gap):
-    """Return random numbers that broadcast to a shape, in memory with a gap of so many numbers behind each row."""
+    """Return random numbers that broadcast to a shape; `gap` numbers lie in memory between its rows."""
     extents = [extent if rng.random() < 0.6 else 1 for extent in shape]
     return rng.integers(-99, 99, (*extents[:-1], extents[-1] + gap))[..., : extents[-1]]
