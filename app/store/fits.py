@@ -10,7 +10,7 @@ from app.store.expressions import json_entries, json_text
 from app.store.lists import ALL, FITS, Filters
 from app.store.pages import Page, PageRequest, owned
 from app.store.repository import Repository, VersionedResources, by_id, versioned_update
-from app.store.rows import read_rows, row_reader
+from app.store.rows import existing, read_rows, row_reader
 from app.store.tables import checkpoints, fits
 
 _UNFINISHED = select(fits).where(fits.c.state.not_in(TERMINAL)).order_by(fits.c.id)
@@ -27,6 +27,12 @@ _STANDINGS = _VARIANTS.with_only_columns(
 _WAITING_UNTIL = (_IN_TURN, fits.c.finished_at.is_(None), fits.c.state.not_in(AT_WORK))
 _OVERDUE = select(fits).where(*_WAITING_UNTIL, fits.c.deadline_at <= bindparam("now")).order_by(fits.c.deadline_at)
 _NEXT_DEADLINE = select(func.min(fits.c.deadline_at)).where(*_WAITING_UNTIL, fits.c.deadline_at > bindparam("now"))
+_SWEEP_ID = select(fits.c.parent_id).where(fits.c.id == bindparam("wanted")).scalar_subquery()
+_GET_FAMILY = (
+    select(fits)
+    .where(or_(fits.c.id == bindparam("wanted"), fits.c.id == _SWEEP_ID), owned(fits))
+    .order_by(fits.c.parent_id.is_not(None))
+)
 
 
 class Fits(VersionedResources[FitRecord]):
@@ -36,8 +42,19 @@ class Fits(VersionedResources[FitRecord]):
     _noun = "fit"
     _record = FitRecord
     _get = by_id(select(fits), fits)
-    _lock = _get.with_for_update(key_share=True)
+    _lock = _GET_FAMILY.with_for_update(key_share=True)
     _update = versioned_update(fits)
+
+    def get(self, resource_id: str) -> FitRecord:
+        """Return the fit with this id; NotFound if there is none.
+
+        To change a variant, its sweep is locked as well, and first: a report of a sweep locks that before its variants.
+        """
+        if not self._for_update:
+            return super().get(resource_id)
+        family = self._connection.execute(self._lock, {"wanted": resource_id, "whose": self._tenant}).all()
+        found = family[-1] if family and family[-1].id == resource_id else None
+        return self._read(existing(found, self._noun, resource_id))
 
     def list(
         self,

@@ -111,6 +111,31 @@ def test_claimers_beside_one_another_claim_each_fit_once(shared: Store, a_fit: A
     assert sorted(claimed) == [f"fit_{number:02}" for number in range(count)]
 
 
+def test_a_sweep_is_locked_before_its_variant(shared: Store, admin: Engine, a_fit: AFit) -> None:
+    """A client that cancels a variant and a report of the sweep would wait for each other otherwise."""
+    with shared.begin() as work:
+        work.fits.add(a_fit("sweep"))
+        work.fits.add(a_fit("variant", parent_id="sweep"))
+
+    def cancel() -> None:
+        with shared.begin() as work:
+            variant = work.fits.get("variant")
+            work.fits.update(work.fits.get("sweep"))
+            work.fits.update(variant)
+
+    waiting = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with ThreadPoolExecutor(1) as pool:
+        with shared.begin() as work, admin.connect() as connection:
+            work.fits.get("sweep")
+            cancelled = pool.submit(cancel)
+            while not connection.execute(waiting).scalar_one():
+                assert not cancelled.done()
+            work.fits.get("variant")
+        cancelled.result(PATIENCE)
+
+
 def test_numbers_have_no_gaps_though_many_write(shared: Store, a_fit: AFit) -> None:
     with shared.begin() as work:
         work.fits.add(a_fit())
