@@ -95,10 +95,15 @@ class ReferencedResources(Resources[R]):
     _in_use: Select[Any]
 
     def in_use(self, resource_id: str) -> bool:
-        """Whether something uses it that has not ended; see `_in_use`."""
-        if self._for_update:
-            locked = select(self._table.c.id).where(self._table.c.id == resource_id).with_for_update()
-            self._connection.execute(locked)  # so that no reference is added
+        """Whether something uses it that has not ended, see `_in_use`; NotFound if there is none.
+
+        No reference is added until the transaction ends. Ask before the record is read to be deleted: two transactions
+        that have read it would wait for each other.
+        """
+        own = by_id(select(self._table.c.id), self._table)
+        own = own.with_for_update() if self._for_update else own
+        row = self._connection.execute(own, {"wanted": resource_id, "whose": self._tenant}).first()
+        existing(row, self._noun, resource_id)
         return bool(self._connection.execute(self._in_use, {"wanted": resource_id}).scalar_one())
 
     def delete(self, resource_id: str) -> None:

@@ -251,16 +251,18 @@ class Checkpoints:
 
         Conflict if it is pinned, or for the one that an unfinished fit would go on from.
         """
+        fit_id = self.get(checkpoint_id).fit_id
         with self._store.begin() as work:
+            # The fit is locked first, as by its reports, which delete checkpoints too.
+            fit = None if fit_id is None else work.fits.get(fit_id)
             checkpoint = _require_kept(work.checkpoints.get(checkpoint_id))
             if checkpoint.pinned:
                 raise Conflict(f"checkpoint {checkpoint_id} is pinned; unpin it first", code="pinned")
-            fit_id = checkpoint.fit_id
-            if fit_id is not None and not work.fits.get(fit_id).terminal:
-                latest = work.checkpoints.latest(fit_id)
+            if fit is not None and not fit.terminal:
+                latest = work.checkpoints.latest(fit.id)
                 if latest is not None and latest.id == checkpoint_id:
                     raise Conflict(
-                        f"fit {fit_id} would go on from this checkpoint; cancel the fit first", code="in_use"
+                        f"fit {fit.id} would go on from this checkpoint; cancel the fit first", code="in_use"
                     )
             work.checkpoints.delete(checkpoint_id)
             work.after_commit(lambda: self._sweeper.discard([checkpoint.digest]))

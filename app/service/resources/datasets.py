@@ -306,13 +306,13 @@ class Datasets:
     def delete(self, dataset_id: str) -> None:
         """Forget the dataset; Conflict while a fit or an open session uses it."""
         with self._store.begin() as work:
-            dataset = work.datasets.get(dataset_id)
             if work.datasets.in_use(dataset_id):
                 raise Conflict(
                     f"dataset {dataset_id} is used by a fit that is not terminal, or by an open session; cancel or "
                     "close that first",
                     code="in_use",
                 )
+            dataset = work.datasets.get(dataset_id)
             work.datasets.delete(dataset_id)
             work.after_commit(lambda: self._sweeper.discard(dataset_blobs(dataset)))
 

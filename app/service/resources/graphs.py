@@ -94,7 +94,6 @@ class Graphs:
     def delete(self, graph_id: str) -> None:
         """Forget the graph; Conflict while a fit in progress, an open session or a checkpoint needs it."""
         with self._store.begin() as work:
-            work.graphs.get(graph_id)
             if work.graphs.in_use(graph_id):
                 raise Conflict(
                     f"graph {graph_id} is needed by a fit in progress, an open session or checkpoints; cancel, close "

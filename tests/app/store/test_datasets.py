@@ -57,6 +57,7 @@ def test_a_dataset_is_in_use_while_a_fit_with_it_is_not_terminal(
         uow.fits.add(a_fit(state=state, request=request_))
         uow.fits.add(a_fit("fit_2", request={"dataset": "ds_5", "validation": None}))
         assert uow.datasets.in_use("ds_1") == (state not in TERMINAL)
+        uow.datasets.add(a_dataset("ds_2"))
         assert not uow.datasets.in_use("ds_2")
 
 

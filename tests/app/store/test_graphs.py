@@ -32,13 +32,20 @@ def test_a_graph_is_in_use_while_a_fit_with_it_is_not_terminal(
         assert not uow.graphs.in_use("graph_1")
         uow.fits.add(a_fit(state=state))
         assert uow.graphs.in_use("graph_1") == (state not in TERMINAL)
+        uow.graphs.add(a_graph("graph_2"))
         assert not uow.graphs.in_use("graph_2")
+        with pytest.raises(NotFound):
+            uow.graphs.in_use("graph_3")
 
 
 def test_a_graph_is_in_use_until_its_checkpoints_are_deleted(
-    store: Store, a_fit: Callable[..., FitRecord], a_checkpoint: Callable[..., CheckpointRecord]
+    store: Store,
+    a_graph: Callable[..., GraphRecord],
+    a_fit: Callable[..., FitRecord],
+    a_checkpoint: Callable[..., CheckpointRecord],
 ) -> None:
     with store.begin() as uow:
+        uow.graphs.add(a_graph())
         uow.fits.add(a_fit(state=FitState.SUCCEEDED))
         uow.checkpoints.add(a_checkpoint())
         assert uow.graphs.in_use("graph_1")

@@ -5,18 +5,27 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.domain.clock import SystemClock
-from app.domain.errors import DatabaseBusy, DatabaseUnavailable, DatabaseUnusable, Invalid, NotFound
+from app.domain.errors import DatabaseBusy, DatabaseUnavailable, DatabaseUnusable, Gone, Invalid, NotFound
 from app.domain.fit import FitRecord
-from app.store.unit_of_work import Store
+from app.domain.records import CheckpointRecord, DatasetRecord
+from app.ingest.limits import IngestLimits
+from app.service.resources.blobs import BlobSweeper, Integrity
+from app.service.resources.checkpoints import Checkpoints
+from app.service.resources.datasets import Datasets, Ingestion
+from app.service.resources.storage import DiskSpace
+from app.store.blobs.local import LocalBlobStore
+from app.store.unit_of_work import Store, UnitOfWork
 from tests.support import backends, postgres
 from tests.support.manual_clock import ManualClock
 from tests.support.patience import PATIENCE
+from tests.support.storage import storage_context
 
 if not postgres.AVAILABLE:
     pytest.skip(postgres.MISSING, allow_module_level=True)
@@ -111,8 +120,28 @@ def test_claimers_beside_one_another_claim_each_fit_once(shared: Store, a_fit: A
     assert sorted(claimed) == [f"fit_{number:02}" for number in range(count)]
 
 
-def test_a_sweep_is_locked_before_its_variant(shared: Store, admin: Engine, a_fit: AFit) -> None:
-    """A client that cancels a variant and a report of the sweep would wait for each other otherwise."""
+def await_waiting(admin: Engine, transactions: int) -> None:
+    """Wait until so many transactions wait for a lock."""
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    end = time.monotonic() + PATIENCE
+    with admin.connect() as connection:
+        while connection.execute(text(waiting)).scalar_one() < transactions:
+            assert time.monotonic() < end
+
+
+@contextmanager
+def reporting(shared: Store, admin: Engine, fit_id: str, client: Callable[[], object]) -> Iterator[UnitOfWork]:
+    """Work as a report of the fit does, which locks that first, while `client` waits for a lock."""
+    with ThreadPoolExecutor(1) as pool:
+        with shared.begin() as work:
+            work.fits.get(fit_id)
+            answer = pool.submit(client)
+            await_waiting(admin, 1)
+            yield work
+        answer.result(PATIENCE)
+
+
+def test_a_client_changes_a_variant_while_its_sweep_reports(shared: Store, admin: Engine, a_fit: AFit) -> None:
     with shared.begin() as work:
         work.fits.add(a_fit("sweep"))
         work.fits.add(a_fit("variant", parent_id="sweep"))
@@ -123,17 +152,47 @@ def test_a_sweep_is_locked_before_its_variant(shared: Store, admin: Engine, a_fi
             work.fits.update(work.fits.get("sweep"))
             work.fits.update(variant)
 
-    waiting = text(
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    )
-    with ThreadPoolExecutor(1) as pool:
-        with shared.begin() as work, admin.connect() as connection:
-            work.fits.get("sweep")
-            cancelled = pool.submit(cancel)
-            while not connection.execute(waiting).scalar_one():
-                assert not cancelled.done()
-            work.fits.get("variant")
-        cancelled.result(PATIENCE)
+    with reporting(shared, admin, "sweep", cancel) as work:
+        work.fits.get("variant")
+
+
+def test_a_client_deletes_a_checkpoint_while_its_fit_reports(
+    shared: Store, admin: Engine, a_fit: AFit, a_checkpoint: Callable[..., CheckpointRecord], tmp_path: Path
+) -> None:
+    with shared.begin() as work:
+        work.fits.add(a_fit())
+        for step in (3, 4):
+            work.checkpoints.add(a_checkpoint(f"ckpt_{step}", step=step))
+    checkpoints = Checkpoints(storage_context(shared, LocalBlobStore(tmp_path), tmp_path / "scratch"))
+    with (
+        pytest.raises(Gone),
+        reporting(shared, admin, "fit_1", lambda: checkpoints.delete("ckpt_3")) as work,
+    ):
+        work.checkpoints.delete("ckpt_3")
+
+
+def test_clients_delete_a_dataset_together_when_a_fit_was_submitted(
+    shared: Store, admin: Engine, a_dataset: Callable[..., DatasetRecord], tmp_path: Path
+) -> None:
+    with shared.begin() as work:
+        work.datasets.add(a_dataset())
+    blobs = LocalBlobStore(tmp_path)
+    ingestion = Ingestion(blobs, tmp_path, DiskSpace(tmp_path, 0), IngestLimits(), SystemClock())
+    datasets = Datasets(shared, Integrity(shared, blobs), ingestion, BlobSweeper(shared, blobs))
+
+    def delete(_: int) -> str:
+        try:
+            datasets.delete("ds_1")
+        except NotFound:
+            return "not found"
+        return "deleted"
+
+    with ThreadPoolExecutor(2) as pool:
+        with shared.begin() as work:
+            work.datasets.get("ds_1")
+            answers = pool.map(delete, range(2))
+            await_waiting(admin, 2)
+        assert sorted(answers) == ["deleted", "not found"]
 
 
 def test_numbers_have_no_gaps_though_many_write(shared: Store, a_fit: AFit) -> None:

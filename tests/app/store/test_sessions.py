@@ -113,6 +113,7 @@ def test_what_an_open_session_uses_is_in_use(
         assert work.sessions.datasets("sess_1") == ("ds_1",)
         assert work.graphs.in_use("graph_1") is (state in OPEN)
         assert work.datasets.in_use("ds_1") is (state in OPEN)
+        work.datasets.add(a_dataset("ds_2"))
         assert not work.datasets.in_use("ds_2")
 
 
