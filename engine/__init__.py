@@ -117,7 +117,7 @@ from engine.ggml.session.named_values import checked_extents
 from engine.ggml.session.session import ElementWrite, StaticOptions, StaticSession, check_index
 from engine.ggml.threadpool import Priority, Threadpool, ThreadpoolParams
 from engine.graph.capture import capture, graph_function
-from engine.graph.codec import parse_graph
+from engine.graph.codec import parse_graph, read_checked_graph
 from engine.graph.definition import Definition, needed_inputs, tensor_to_json
 from engine.graph.limits import GraphLimits
 from engine.graph.printer import graph_dot, graph_nodes, graph_text
@@ -352,6 +352,7 @@ __all__ = [
     "rand",
     "randn",
     "rare_collections",
+    "read_checked_graph",
     "read_class_encodings",
     "read_recipe",
     "read_tensor_document",

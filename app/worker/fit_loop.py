@@ -243,7 +243,7 @@ def _prepare_fit(
     validation = assignment.validation_columns
     try:
         fit = engine.Fit(
-            engine.parse_graph(assignment.definition),
+            engine.read_checked_graph(assignment.definition),
             engine.read_recipe(assignment.request),
             MappedColumns(assignment.columns, check.add, assignment.recodings, assignment.texts),
             None

@@ -87,7 +87,7 @@ def begin_fit(description: bytes) -> None:
     held_out = assignment.validation_columns
     columns = ZeroColumns(assignment.columns, assignment.texts, rows)
     validation = None if held_out is None else ZeroColumns(held_out, assignment.validation_texts, rows)
-    graph, recipe = engine.parse_graph(assignment.definition), engine.read_recipe(assignment.request)
+    graph, recipe = engine.read_checked_graph(assignment.definition), engine.read_recipe(assignment.request)
     execution = engine.Execution(runtime.executor, runtime.threads)
     with closing(engine.Fit(graph, recipe, columns, validation, execution=execution)) as fit:
         fit.bind()

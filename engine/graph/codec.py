@@ -72,6 +72,27 @@ def parse_and_infer(document: Any, limits: GraphLimits = LIMITS) -> tuple[Defini
     return _complete(infer_shapes(draft, limits), document, _without_init(document, draft))
 
 
+def read_checked_graph(document: Mapping[str, Any]) -> Definition:
+    """Read the canonical form of a graph that was checked before (see `Definition.to_json`), and do not trace it.
+
+    Raises:
+        DocumentError: it is no canonical form.
+    """
+    reader = Reader()
+    reader.fields(document, "", (*COMMON, "nodes"), required=("nodes", "outputs", "losses"))
+    reader.finish()
+    draft = _read_leaves(document, reader, LIMITS)
+    draft = replace(
+        draft,
+        nodes=_read_nodes(document["nodes"], draft, reader, LIMITS),
+        outputs=tuple(document["outputs"]),
+        losses=tuple(document["losses"]),
+        implicit_loss=document.get("implicit_loss", False),
+    )
+    reader.finish()
+    return draft
+
+
 def _without_init(document: Mapping[str, Any], draft: Definition) -> frozenset[str]:
     """Return the names of the parameters that leave their initialiser out."""
     given = document.get("parameters", {})

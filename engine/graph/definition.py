@@ -81,6 +81,7 @@ class Definition:
     outputs: tuple[str, ...]
     losses: tuple[str, ...]
     implicit_loss: bool = False
+    _digest: str | None = field(default=None, init=False, repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Write the canonical form; parsing it again gives an equal definition."""
@@ -109,11 +110,13 @@ class Definition:
     @property
     def digest(self) -> str:
         """SHA-256 of the canonical form without its name: equal for graphs that compute the same in the same way."""
-        document = {key: value for key, value in self.to_json().items() if key not in ("name", "implicit_loss")}
-        digest = hashlib.sha256()
-        for text in _json_pieces(document):
-            digest.update(text.encode())
-        return digest.hexdigest()
+        if self._digest is None:
+            document = {key: value for key, value in self.to_json().items() if key not in ("name", "implicit_loss")}
+            digest = hashlib.sha256()
+            for text in _json_pieces(document):
+                digest.update(text.encode())
+            object.__setattr__(self, "_digest", digest.hexdigest())
+        return self._digest  # type: ignore[return-value]
 
     @property
     def dimension_names(self) -> tuple[str, ...]:

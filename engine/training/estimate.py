@@ -13,6 +13,7 @@ from engine.execution.plan import Plan
 from engine.graph.definition import Definition
 from engine.training.fit.nonfinite import LARGEST_BYTES
 from engine.training.recipe.recipe import Recipe
+from engine.training.step.plan_cache import cached_trained_parameters
 from engine.training.step.plans import (
     check_evaluation,
     plan_evaluation,
@@ -20,7 +21,6 @@ from engine.training.step.plans import (
     plan_part,
     plan_training,
     plan_update,
-    trained_parameters,
 )
 from engine.training.step.trial import batch_reduction
 from engine.training.train_state import StateLayout, StateOptions
@@ -83,7 +83,7 @@ class Footprint:
 
     def _form(self, rows: int) -> StateLayout:
         """Lay out the arrays of the model in training."""
-        recipe, trained = self.recipe, trained_parameters(self.definition, self.bind(self._part(rows)))
+        recipe, trained = self.recipe, cached_trained_parameters(self.definition, self.bind(self._part(rows)))
         try:
             model = StateLayout(self.definition, trained, recipe.groups, StateOptions.of(recipe, self.units))
         except EngineError as error:

@@ -164,7 +164,7 @@ class StaticBackend(SessionBackend):
     def __init__(self, assignment: SessionAssignment, _: Runtime) -> None:
         """Make a context with the tensors of the definition, and an empty graph."""
         super().__init__(assignment)
-        self._session = build_static_session(engine.parse_graph(assignment.definition), assignment.request)
+        self._session = build_static_session(engine.read_checked_graph(assignment.definition), assignment.request)
         building, computing = GraphBuilding(self._session), Computation(self._session, self._rows)
         own = {
             "save": Handler(self._save, "log"),

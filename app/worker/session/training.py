@@ -92,7 +92,7 @@ class TrainingBackend(SessionBackend):
         super().__init__(assignment)
         request = assignment.request
         self._session = engine.Session(
-            engine.parse_graph(assignment.definition),
+            engine.read_checked_graph(assignment.definition),
             request["optimizer"],
             seed=request["seed"],
             precision=request["precision"],

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.value import Array
 from engine.execution.native.inline.shared_loops import FIRST_BLOCK, LINE, LOOP, OWN
-from engine.execution.native.lowering import Argument, Call, Scratch, address_of, word
+from engine.execution.native.lowering import Call, Scratch, address_of, word
 from engine.execution.plan.numpy_executor import aligned
 
 
@@ -23,21 +23,22 @@ def call_blocks(call: Call, scratch: Sequence[int], own: int = 0) -> tuple[list[
         scratch: the address of the scratch memory of each thread that may take part.
         own: which of them runs the call.
     """
+    words = np.array([each if each.__class__ is int else word(each, scratch[own]) for each in call.arguments], np.int64)
     if not call.iterations:
-        block = np.array([word(argument, scratch[own]) for argument in call.arguments], np.int64)
-        return [block], address_of(block)
+        return [words], address_of(words)
     step = LINE * (1 + -(-8 * len(call.arguments) // LINE))
     memory = aligned(FIRST_BLOCK + step * len(scratch)).view(np.int64)
     memory[:4] = call.kernel.address(call.dtype), step, call.iterations, call.rounds
-    blocks = []
+    own_scratch = [
+        (i, each.offset) for i, each in enumerate(call.arguments) if isinstance(each, Scratch) and not each.common
+    ]
+    blocks, start = [], address_of(memory)
     for thread, address in enumerate(scratch):
         place = (FIRST_BLOCK + thread * step) // 8
-        memory[place + LOOP], memory[place + OWN] = address_of(memory), thread == own
-        block = memory[place : place + len(call.arguments)]
-        block[:] = [word(each, scratch[own] if _is_common(each) else address) for each in call.arguments]
+        memory[place + LOOP], memory[place + OWN] = start, thread == own
+        block = memory[place : place + len(words)]
+        block[:] = words
+        for index, offset in own_scratch:
+            block[index] = address + offset
         blocks.append(block)
-    return blocks, address_of(blocks[own]) + (call.iterations > 1)
-
-
-def _is_common(argument: Argument) -> bool:
-    return isinstance(argument, Scratch) and argument.common
+    return blocks, start + FIRST_BLOCK + own * step + (call.iterations > 1)

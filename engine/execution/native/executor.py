@@ -76,6 +76,7 @@ class NativeExecutor(NumpyExecutor):
         self._read_by_python: list[Array] = []
         self._chained = ChainBlocks()
         self._scratch: list[Array] = []
+        self._scratch_addresses: list[int] = []
         self._halt = np.zeros(8, np.int64)
         self._python = PythonCalls(self._halt)
         super().__init__(plan, state)
@@ -245,6 +246,7 @@ class NativeExecutor(NumpyExecutor):
         items = [calls for phase in phases for items in phase for calls in items if isinstance(calls, list)]
         needed = max((call.scratch for calls in items for call in calls), default=0)
         self._scratch = [aligned(needed) for _ in range(self.plan.shards)]
+        self._scratch_addresses = [address_of(scratch) for scratch in self._scratch]
 
     def _encoded(self, item: list[Call] | PythonCall, shard: int) -> list[tuple[int, int]]:
         """Return the pairs of words of a step in the table: the address of a kernel, and that of its block."""
@@ -253,7 +255,7 @@ class NativeExecutor(NumpyExecutor):
         pairs = []
         for call in self._chained.joined(item):
             # Threads that take part in what another one shares use the scratch memory of the shard with their number.
-            blocks, encoded = call_blocks(call, [address_of(scratch) for scratch in self._scratch], shard)
+            blocks, encoded = call_blocks(call, self._scratch_addresses, shard)
             self.calls += [call] * len(blocks)
             self._blocks += blocks
             pairs.append((call.kernel.address(call.dtype), encoded))

@@ -26,7 +26,7 @@ from engine.training.fit.steps import LossTally, MetricRow, StepInputs
 from engine.training.fit.train_step import TrainStep
 from engine.training.metrics.tally import Tally
 from engine.training.recipe.recipe import Recipe
-from engine.training.step.plans import trained_parameters
+from engine.training.step.plan_cache import cached_trained_parameters
 from engine.training.step.reduction import Reduction
 from engine.training.step.trial import batch_reduction
 from engine.training.train_state import LOSS_SCALE, SCALE, SHIFT, StateOptions, TrainState, at_precision
@@ -209,7 +209,7 @@ class FitProgress:
 
     def _new_model(self) -> TrainState:
         recipe = self.recipe
-        trained = trained_parameters(self.definition, self._examples.dims(self._batches.batch_size))
+        trained = cached_trained_parameters(self.definition, self._examples.dims(self._batches.batch_size))
         model = TrainState(
             self.definition,
             trained,

@@ -20,6 +20,7 @@ from engine.graph.definition import Definition
 from engine.optim.optimizer import Optimizer
 from engine.training.recipe.options import Record
 from engine.training.recipe.recipe import Recipe
+from engine.training.step.plans import trained_parameters
 from engine.training.train_state import StateLayout
 
 PLANS = 128
@@ -123,6 +124,21 @@ _CACHE = PlanCache()  # of the process: fits that share nothing else share their
 def cached_plan(make: Callable[P, Plan], *args: P.args, **kwargs: P.kwargs) -> Plan:
     """Return `make(*args, **kwargs)` from this process's cache."""
     return _CACHE.plan(make, *args, **kwargs)
+
+
+_TRAINED: OrderedDict[_Key, tuple[str, ...]] = OrderedDict()
+"""What `cached_trained_parameters` has found last."""
+
+
+def cached_trained_parameters(definition: Definition, dims: Mapping[str, int]) -> tuple[str, ...]:
+    """Return `trained_parameters` from this process's cache, which takes a trace otherwise."""
+    key = _Key((fact(definition), fact(dims)))
+    found = _TRAINED.get(key)
+    if found is None:
+        found = _TRAINED[key] = trained_parameters(definition, dims)
+        while len(_TRAINED) > PLANS:
+            _TRAINED.popitem(last=False)
+    return found
 
 
 def fact(value: Any) -> Hashable:

@@ -1,11 +1,13 @@
 """From documents to canonical definitions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine
+from engine.core.errors import DocumentError
 from tests.support.rows import each_row
 
 NODES = {
@@ -76,9 +78,10 @@ DOCUMENTS = {
 
 
 @each_row("document", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_the_canonical_form_parses_to_an_equal_definition(document):
+@each_row("read", [engine.parse_graph, engine.read_checked_graph])
+def test_the_canonical_form_parses_to_an_equal_definition(document, read):
     definition = engine.parse_graph(document)
-    again = engine.parse_graph(json.loads(json.dumps(definition.to_json(), allow_nan=False)))
+    again = read(json.loads(json.dumps(definition.to_json(), allow_nan=False)))
     assert again == definition
     assert hash(again) == hash(definition)
     assert again.digest == definition.digest
@@ -87,9 +90,16 @@ def test_the_canonical_form_parses_to_an_equal_definition(document):
     assert engine.graph_report(again) == engine.graph_report(definition)
 
 
+def test_a_checked_graph_is_refused_in_another_form():
+    for document in (PROGRAM, LAYERS, {**NODES, "outputs": ["loss"], "losses": ["loss"], "other": 1}):
+        with pytest.raises(DocumentError):
+            engine.read_checked_graph(document)
+
+
 @each_row("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_the_digest_ignores_the_name_and_nothing_else(document):
     definition = engine.parse_graph(document)
+    assert replace(definition, outputs=(), losses=()).digest != definition.digest
     assert engine.parse_graph({**document, "name": "other"}).digest == definition.digest
     assert engine.parse_graph({**document, "name": "other"}) != definition
     name, spec = next(iter(document["inputs"].items()))

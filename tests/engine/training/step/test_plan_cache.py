@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ import engine
 from engine.core.errors import EngineError
 from engine.execution.plan import Plan, make_plan
 from engine.graph.trace import build
+from engine.training.step import plan_cache
 from engine.training.step.plan_cache import LEFT_OUT, PlanCache, fact
 from engine.training.step.plans import plan_evaluation, plan_training, plan_update, trained_parameters
 from engine.training.train_state import StateLayout, StateOptions
@@ -148,6 +150,31 @@ def test_the_plans_that_were_not_asked_for_the_longest_are_dropped_when_there_ar
     cache.plan(make, 24)
     assert len(cache) == 2
     assert cache.plan(make, 8) is first
+
+
+def test_trained_parameters_are_found_once_for_each_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    traced: list[Any] = []
+
+    def trace(definition: engine.Definition, dims: dict[str, int]) -> tuple[str, ...]:
+        traced.append(dims)
+        return trained_parameters(definition, dims)
+
+    monkeypatch.setattr(plan_cache, "trained_parameters", trace)
+    monkeypatch.setattr(plan_cache, "_TRAINED", OrderedDict())
+    definition = engine.parse_graph(GRAPH)
+    frozen = {name: replace(spec, frozen=name == "linear_0.bias") for name, spec in definition.parameters.items()}
+    every = tuple(definition.parameters)
+    for graph, batch, expected in (
+        (definition, 8, every),
+        (engine.parse_graph(GRAPH), 8, every),
+        (definition, 9, every),
+        (replace(definition, parameters=frozen), 8, tuple(name for name in every if name != "linear_0.bias")),
+    ):
+        assert plan_cache.cached_trained_parameters(graph, {"batch": batch}) == expected
+    assert traced == [{"batch": 8}, {"batch": 9}, {"batch": 8}]
+    for batch in range(plan_cache.PLANS):
+        plan_cache.cached_trained_parameters(definition, {"batch": 10 + batch})
+    assert len(plan_cache._TRAINED) == plan_cache.PLANS
 
 
 def test_constants_are_bounded_in_bytes_but_the_latest_plan_is_kept() -> None:
