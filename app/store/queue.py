@@ -218,4 +218,5 @@ class Queue(Repository):
     def _ask(
         self, statement: Select[*tuple[Any, ...]], considered: ColumnElement[bool], state: FitState, **values: object
     ) -> CursorResult[*tuple[Any, ...]]:
-        return self._connection.execute(statement.where(considered), {"state": state, **values})
+        statement = statement if considered is _ALL else statement.where(considered)
+        return self._connection.execute(statement, {"state": state, **values})
