@@ -43,6 +43,20 @@ class ServerStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionPlace:
+    """Which server runs a session, as one of the servers sees it.
+
+    Attributes:
+        peer: the other server that does; None if the one that asks may handle requests for it.
+        is_settled: whether a server runs it, as long as it is alive; otherwise the first that handles a step does from
+            then on.
+    """
+
+    peer: ServerStatus | None
+    is_settled: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Term:
     """The time in which a server runs fits: none other writes for their processes in its `epoch`."""
 

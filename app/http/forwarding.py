@@ -19,7 +19,7 @@ from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.domain.errors import ApiError, NotFound, SessionElsewhere
-from app.domain.servers import ServerStatus
+from app.domain.servers import ServerStatus, SessionPlace
 from app.http.forwarded import CALLER, SECRET
 from app.http.problems import problem
 from app.http.request_scope import decision_of, header, request_id_of
@@ -46,17 +46,17 @@ _ROUTE = SimpleNamespace(path="/v1/sessions/{session_id}", name="forward_request
 _logger = logging.getLogger(__name__)
 
 
-FindPeer = Callable[[str], ServerStatus | None]
-"""Returns the other server that runs a session, None if this one may handle it; NotFound. Called in a thread."""
+FindPlace = Callable[[str], SessionPlace]
+"""Returns which server runs a session; NotFound. Called in a thread."""
 
 
 class ForwardingMiddleware:
     """Passes requests on for the sessions of other servers."""
 
-    def __init__(self, app: ASGIApp, secret: bytes, find_peer: FindPeer) -> None:
+    def __init__(self, app: ASGIApp, secret: bytes, find_place: FindPlace) -> None:
         self._app = app
         self._secret = secret
-        self._find_peer = find_peer
+        self._find_place = find_place
         self._known: dict[str, tuple[ServerStatus | None, float]] = {}
         self._client: httpx.AsyncClient | None = None
 
@@ -82,11 +82,12 @@ class ForwardingMiddleware:
         known = self._known.get(session_id)
         if known is not None and time.monotonic() < known[1]:
             return known[0]
-        peer = await asyncio.to_thread(self._find_peer, session_id)
+        place = await asyncio.to_thread(self._find_place, session_id)
         if len(self._known) >= REMEMBERED:
             self._known.clear()
-        self._known[session_id] = peer, time.monotonic() + KNOWN_SECONDS
-        return peer
+        if place.is_settled:
+            self._known[session_id] = place.peer, time.monotonic() + KNOWN_SECONDS
+        return place.peer
 
     async def _forward(self, session_id: str, peer: ServerStatus, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the peer does; SessionElsewhere if it cannot be reached, or is gone before it has answered."""

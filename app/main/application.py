@@ -155,8 +155,8 @@ def create_app(container: Container) -> FastAPI:
     if container.membership is not None:
         from app.http.forwarding import ForwardingMiddleware
 
-        secret, find_peer = container.membership.secret, container.membership.find_peer
-        app.add_middleware(ForwardingMiddleware, secret=secret, find_peer=find_peer)
+        secret, find_place = container.membership.secret, container.membership.find_place
+        app.add_middleware(ForwardingMiddleware, secret=secret, find_place=find_place)
     app.add_middleware(HeadMiddleware)
     app.add_middleware(DrainMiddleware, notifier=container.notifier)
     app.add_middleware(

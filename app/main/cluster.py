@@ -13,8 +13,8 @@ from typing import Any
 from app.config.bounds import Bounds
 from app.config.settings import Settings, server_version
 from app.domain.errors import DatabaseUnusable
-from app.domain.servers import ServerRecord, ServerStatus
-from app.service.sessions.ownership import find_peer
+from app.domain.servers import ServerRecord, ServerStatus, SessionPlace
+from app.service.sessions.ownership import find_place
 from app.store.data_directory import SERVERS
 from app.store.postgres.database import PostgresDatabase
 from app.store.postgres.election import Election
@@ -85,9 +85,9 @@ class Membership:
         with self.store.read() as work:
             return work.servers.list()
 
-    def find_peer(self, session_id: str) -> ServerStatus | None:
-        """Return the other server that runs a session, None if this one may handle it; NotFound."""
-        return find_peer(self.store, self.id, session_id)
+    def find_place(self, session_id: str) -> SessionPlace:
+        """Return which server runs a session. NotFound."""
+        return find_place(self.store, self.id, session_id)
 
     def forget_gone(self) -> None:
         """Remove the servers that have been gone for a while."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from app.domain.errors import SessionElsewhere
-from app.domain.servers import ServerStatus
+from app.domain.servers import ServerStatus, SessionPlace
 from app.domain.session import SessionRecord
 from app.service.sessions.session_storage import SessionStorage
 from app.store.unit_of_work import Store, UnitOfWork
@@ -82,13 +82,14 @@ def find_owner(session: SessionRecord, servers: tuple[ServerStatus, ...]) -> Ser
     return next((server for server in servers if server.id == session.server and server.is_alive), None)
 
 
-def find_peer(store: Store, server_id: str, session_id: str) -> ServerStatus | None:
-    """Return the other server that runs a session; None if this one may handle it. NotFound."""
+def find_place(store: Store, server_id: str, session_id: str) -> SessionPlace:
+    """Return which server runs a session, as the server of this id sees it. NotFound."""
     with store.read() as work:
         session = work.sessions.get(session_id)
-        if session.server in ("", server_id):
-            return None
-        return find_owner(session, work.servers.list())
+        if session.server == server_id:
+            return SessionPlace(None, is_settled=True)
+        peer = find_owner(session, work.servers.list()) if session.server else None
+        return SessionPlace(peer, is_settled=peer is not None)
 
 
 SOLE_OWNER = SoleOwner()
