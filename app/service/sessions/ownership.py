@@ -21,6 +21,10 @@ class SessionOwnership(Protocol):
         """Return the session as this server's; SessionElsewhere if another one runs it, or its files are elsewhere."""
         ...
 
+    def check(self, work: UnitOfWork, session: SessionRecord) -> None:
+        """Raise SessionElsewhere if another server runs the session."""
+        ...
+
     def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
         """Whether it is for this server, of these, to end the session when nobody has used it for too long."""
         ...
@@ -35,6 +39,9 @@ class SoleOwner:
     def claim(self, work: UnitOfWork, session: SessionRecord) -> SessionRecord:  # noqa: ARG002 (there is no other)
         """Return the session."""
         return session
+
+    def check(self, work: UnitOfWork, session: SessionRecord) -> None:
+        """Do nothing."""
 
     def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:  # noqa: ARG002 (likewise)
         """Return True."""
@@ -60,14 +67,18 @@ class SharedOwnership:
         """Note this server with the session, unless the one that is noted is alive."""
         if session.server == self._server_id:
             return session
-        if find_owner(session, work.servers.list()) is not None:
-            raise SessionElsewhere(f"session {session.id} is run by server {session.server}; send the request again")
+        self.check(work, session)
         if session.begun and not self._files.is_within_reach(work, session.id):
             raise SessionElsewhere(
                 f"session {session.id} was run by server {session.server}, which is gone and has its files in a data "
                 "directory of its own; start that server again"
             )
         return replace(session, server=self._server_id)
+
+    def check(self, work: UnitOfWork, session: SessionRecord) -> None:
+        """Raise SessionElsewhere if a server is noted with the session that is another one, and alive."""
+        if session.server not in ("", self._server_id) and find_owner(session, work.servers.list()) is not None:
+            raise SessionElsewhere(f"session {session.id} is run by server {session.server}; send the request again")
 
     def ends(self, session: SessionRecord, servers: tuple[ServerStatus, ...]) -> bool:
         """Whether this server runs it, or none does and this one leads."""

@@ -134,6 +134,7 @@ class Sessions:
             session = work.sessions.get(session_id)
             if session.state not in OPEN:
                 raise inactive_error(session)
+            self._activity.check_owner(work, session)
             if session.state is not state:
                 work.sessions.update(replace(session, state=state, used_at=self._activity.last_used(session)))
 
@@ -141,6 +142,7 @@ class Sessions:
         with self._store.begin() as work:
             session = work.sessions.get(session_id)
             if session.state in OPEN:
+                self._activity.check_owner(work, session)
                 self._finish(work, session, state, checkpoint_id)
 
     def _finish(self, work: UnitOfWork, session: SessionRecord, state: SessionState, checkpoint_id: str | None) -> None:

@@ -14,7 +14,7 @@ from app.domain.frames import Step, StepAccepted, StepReply
 from app.domain.servers import ServerStatus
 from app.domain.session import OPEN, SessionRecord, SessionState
 from app.service.sessions.ownership import SOLE_OWNER, SessionOwnership
-from app.store.unit_of_work import Store
+from app.store.unit_of_work import Store, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,10 @@ class SessionActivity:
     def last_used(self, session: SessionRecord) -> datetime:
         """Return when the session was last used; from any thread."""
         return max(session.used_at, self._used.get(session.id, session.used_at))
+
+    def check_owner(self, work: UnitOfWork, session: SessionRecord) -> None:
+        """Raise SessionElsewhere if another server runs the session, and has to change its state."""
+        self._ownership.check(work, session)
 
     @property
     def has_peers(self) -> bool:

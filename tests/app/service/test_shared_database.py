@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 import engine
-from app.domain.errors import StepRefused
+from app.domain.errors import SessionElsewhere, StepRefused
 from app.domain.fit import FitState
+from app.domain.servers import GONE_SECONDS, ServerStatus
 from app.service.fits.fits import Fits
 from app.service.fits.metrics import Metrics, RowFilter
 from app.service.resources.blobs import BlobSweeper
+from app.service.sessions.ownership import SharedOwnership
 from app.store.blobs.local import LocalBlobStore
+from app.store.servers import Servers
 from app.store.unit_of_work import Store
 from tests.support.fits import fit_record
 from tests.support.manual_clock import ManualClock
@@ -67,3 +70,33 @@ def test_no_step_is_taken_of_a_session_that_another_server_has_closed(
     with pytest.raises(StepRefused):
         harness.run(session.id)
     assert len(harness.worker_pool.steps) == 1
+
+
+@pytest.mark.parametrize("change", ["close", "pause", "resume"])
+def test_a_session_that_another_server_runs_is_changed_by_that(
+    change: str,
+    store: Store,
+    other: Store,
+    blobs: LocalBlobStore,
+    sweeper: BlobSweeper,
+    clock: ManualClock,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    harness = opened(store, blobs, sweeper, clock, tmp_path)
+    harness.use._ownership = SharedOwnership("srv_here", harness.sessions._files)
+    session = harness.create()
+    with other.begin() as work:
+        work.sessions.update(replace(work.sessions.get(session.id), server="srv_there"))
+
+    def last_heard_of(seconds: float) -> None:
+        there = ServerStatus("srv_there", "http://there", "1", seconds, leads=False)
+        monkeypatch.setattr(Servers, "list", lambda _: (there,))
+
+    last_heard_of(seconds=1)
+    act = getattr(harness.sessions, change)
+    with pytest.raises(SessionElsewhere, match="srv_there"):
+        asyncio.run(act(session.id))
+    assert not harness.worker_pool.ended
+    last_heard_of(seconds=GONE_SECONDS)
+    asyncio.run(act(session.id))
