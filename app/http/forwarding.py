@@ -11,12 +11,13 @@ import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 from fastapi import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.domain.errors import ApiError, NotFound, SessionElsewhere
 from app.domain.servers import ServerStatus, SessionPlace
@@ -33,6 +34,9 @@ KNOWN_SECONDS = 1.0
 
 REMEMBERED = 10_000
 
+REPEATED_BYTES = 1 << 20
+"""Bytes of a body that is sent to another server after this one has received it; a larger one is refused instead."""
+
 _PATH = re.compile(r"/v1/sessions/(sess_[0-9a-z]{26})(?:[:/].*)?")
 _HOP_BY_HOP = frozenset(
     {
@@ -42,6 +46,8 @@ _HOP_BY_HOP = frozenset(
 )  # fmt: skip
 _ROUTE = SimpleNamespace(path="/v1/sessions/{session_id}", name="forward_request", audited=False)
 """The other server enters the request in the audit trail."""
+
+_HERE = SessionPlace(None, is_settled=True)
 
 _logger = logging.getLogger(__name__)
 
@@ -57,7 +63,7 @@ class ForwardingMiddleware:
         self._app = app
         self._secret = secret
         self._find_place = find_place
-        self._known: dict[str, tuple[ServerStatus | None, float]] = {}
+        self._known: dict[str, tuple[SessionPlace, float]] = {}
         self._client: httpx.AsyncClient | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -66,19 +72,20 @@ class ForwardingMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            peer = await self._peer_of(match[1])
+            place = await self._place_of(match[1])
         except NotFound:
-            peer = None
+            place = _HERE
         except ApiError as error:
             await problem(Request(scope), error)(scope, receive, send)
             return
-        if peer is None:
+        if place.peer is not None:
+            await self._forward(match[1], place.peer, scope, receive, send)
+        elif place.is_settled:
             await self._app(scope, receive, send)
         else:
-            scope["route"] = _ROUTE
-            await self._forward(match[1], peer, scope, receive, send)
+            await self._begin(match[1], scope, receive, send)
 
-    async def _peer_of(self, session_id: str) -> ServerStatus | None:
+    async def _place_of(self, session_id: str) -> SessionPlace:
         known = self._known.get(session_id)
         if known is not None and time.monotonic() < known[1]:
             return known[0]
@@ -86,11 +93,25 @@ class ForwardingMiddleware:
         if len(self._known) >= REMEMBERED:
             self._known.clear()
         if place.is_settled:
-            self._known[session_id] = place.peer, time.monotonic() + KNOWN_SECONDS
-        return place.peer
+            self._known[session_id] = place, time.monotonic() + KNOWN_SECONDS
+        return place
+
+    async def _begin(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request for a session that nobody runs; forward it if another server began to run it meanwhile."""
+        body, answer = _RecordedBody(receive), _HeldRefusal(send)
+        await self._app(scope, body.receive, answer.send)
+        peer = None
+        if answer.code == SessionElsewhere.code and (body.is_whole or not _has_body(scope)):
+            with suppress(ApiError):
+                peer = (await self._place_of(session_id)).peer
+        if peer is None:
+            await answer.release()
+        else:
+            await self._forward(session_id, peer, scope, body.repeat, send)
 
     async def _forward(self, session_id: str, peer: ServerStatus, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer as the peer does; SessionElsewhere if it cannot be reached, or is gone before it has answered."""
+        scope["route"] = _ROUTE
         has_begun = False
 
         async def exchange() -> None:
@@ -133,7 +154,7 @@ class ForwardingMiddleware:
     async def _is_alive(self, session_id: str, peer: ServerStatus) -> bool:
         self._known.pop(session_id, None)
         try:
-            found = await self._peer_of(session_id)
+            found = (await self._place_of(session_id)).peer
         except ApiError:
             return True  # the database does not answer now
         return found is not None and found.id == peer.id
@@ -156,6 +177,64 @@ class ForwardingMiddleware:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=2.0)
             self._client = httpx.AsyncClient(timeout=timeout, limits=limits, trust_env=False)
         return self._client
+
+
+class _RecordedBody:
+    """The body of a request, kept while it is received so that it can be sent on, if it is not large."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._pieces: list[bytes] | None = []
+        self._size = 0
+        self.is_whole = False
+        """Whether all of it was received and is kept."""
+
+    async def receive(self) -> Message:
+        """Receive a message, and keep what it has of the body."""
+        message = await self._receive()
+        if message["type"] == "http.request" and self._pieces is not None:
+            piece = message.get("body", b"")
+            self._size += len(piece)
+            self._pieces.append(piece)
+            if self._size > REPEATED_BYTES:
+                self._pieces = None
+            else:
+                self.is_whole = not message.get("more_body")
+        return message
+
+    async def repeat(self) -> Message:
+        """Receive the whole body once more."""
+        return {"type": "http.request", "body": b"".join(self._pieces or ()), "more_body": False}
+
+
+class _HeldRefusal:
+    """Sends an answer on, but one of status 503, which is held until it is known whether it is the last word."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._held: list[Message] = []
+
+    async def send(self, message: Message) -> None:
+        """Send a message on, or hold it."""
+        if self._held or (message["type"] == "http.response.start" and message["status"] == SessionElsewhere.status):
+            self._held.append(message)
+        else:
+            await self._send(message)
+
+    @property
+    def code(self) -> str | None:
+        """The code of the problem that is held, if there is one."""
+        body = b"".join(message.get("body", b"") for message in self._held)
+        try:
+            code: str | None = json.loads(body)["code"] if body else None
+        except (ValueError, TypeError, KeyError):
+            return None
+        return code
+
+    async def release(self) -> None:
+        """Send what is held."""
+        for message in self._held:
+            await self._send(message)
 
 
 def _describe_caller(scope: Scope) -> Mapping[str, Any]:
