@@ -37,7 +37,7 @@ LIMITED := -o faulthandler_timeout=480 -o faulthandler_exit_on_timeout=true --ma
 # Tests start a hundred servers: each would compile all its code again where nothing may be written beside it.
 export PYTHONDONTWRITEBYTECODE :=
 # Most tests of other folders need a server: it takes longer to read them than to leave them out.
-QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py
+QUICK := tests/engine tests/app/domain tests/app/store tests/app/service tests/app/config/test_settings.py tests/mutation
 
 # These need more than `make test` installs (large packages, a browser, our own wheels in an environment of their own), run
 # what users read (the lines of the documents and the examples, which draw their curves), or attack, kill and exhaust
