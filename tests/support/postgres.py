@@ -140,9 +140,9 @@ class PostgresServer:
         self._control("start", "-l", str(self._log), "-t", "60")
 
     def check_deadlocks(self) -> None:
-        """Raise AssertionError if transactions have ever waited for each other."""
-        _, found, after = self._log.read_text(errors="replace").partition("deadlock detected")
-        assert not found, f"{found}{after[:SHOWN]}"
+        """Raise AssertionError if transactions have ever waited for each other, but for those of migrations."""
+        found = [text[:SHOWN] for text in self._log.read_text(errors="replace").split("deadlock detected")[1:]]
+        assert not [text for text in found if "AccessExclusiveLock on relation" not in text]
 
     def stop(self, mode: str = "fast") -> None:
         """Stop it; `immediate` is as if it had crashed."""

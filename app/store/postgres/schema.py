@@ -1,7 +1,10 @@
 """The schema in PostgreSQL: the same migrations, under a lock, since several servers may start at once."""
 
+import logging
+
+import psycopg
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from app.domain.errors import DatabaseUnusable
 from app.store.migrations import HEAD
@@ -12,6 +15,10 @@ from app.store.tables import metadata
 VERSION_MIN = (14, 0)
 MIGRATING = 0x41444A01
 """The advisory lock of who changes the schema."""
+TRIES = 10
+"""How often migrations are begun that end in a deadlock, after a second each."""
+
+_logger = logging.getLogger(__name__)
 
 # Text sorts by its bytes in every locale, as SQLite sorts it and cursors of pages expect it;
 # integers have 64 bits, as SQLite's have.
@@ -47,7 +54,21 @@ def bring_up_to_date(engine: Engine, *, allowed: bool = True) -> None:
 
     DatabaseUnusable if the database cannot hold the schema, a newer server wrote it, migrations are missing and are
     not `allowed`, by the setting or to the role, or the role may not read and write the tables.
+
+    Other servers may be at work, whose transactions lock tables in another order: after a deadlock it is tried again.
     """
+    for left in reversed(range(TRIES)):
+        try:
+            _bring_up_to_date(engine, allowed=allowed)
+        except OperationalError as error:
+            if not left or not isinstance(error.orig, psycopg.errors.DeadlockDetected):
+                raise
+            _logger.warning("the migrations and another server waited for each other; trying again")
+        else:
+            return
+
+
+def _bring_up_to_date(engine: Engine, *, allowed: bool) -> None:
     with engine.connect() as connection:
         _check_server(connection)
         # Held to the end of the transaction, in which Alembic works; who waits for it finds nothing left to do.

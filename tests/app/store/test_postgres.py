@@ -30,13 +30,15 @@ from tests.support.storage import storage_context
 if not postgres.AVAILABLE:
     pytest.skip(postgres.MISSING, allow_module_level=True)
 
+import psycopg
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import OperationalError
 
 from app.store.copying import digest_tables
 from app.store.database import Database
-from app.store.postgres import changes
+from app.store.postgres import changes, schema
 from app.store.postgres.database import PostgresDatabase, PostgresOptions
 from app.store.tables import metadata
 
@@ -193,6 +195,26 @@ def test_clients_delete_a_dataset_together_when_a_fit_was_submitted(
             answers = pool.map(delete, range(2))
             await_waiting(admin, 2)
         assert sorted(answers) == ["deleted", "not found"]
+
+
+def test_migrations_that_end_in_a_deadlock_are_tried_again(
+    monkeypatch: pytest.MonkeyPatch, admin: Engine, shared: Store
+) -> None:
+    begun = []
+
+    def fail(*_: object) -> None:
+        begun.append(1)
+        if len(begun) < 3:
+            raise OperationalError("ALTER TABLE fits", {}, psycopg.errors.DeadlockDetected("deadlock detected"))
+
+    monkeypatch.setattr(schema, "read_revision", lambda _: "an older one")
+    monkeypatch.setattr(schema, "_migrate", fail)
+    schema.bring_up_to_date(admin)
+    assert len(begun) == 3
+    monkeypatch.setattr(schema, "TRIES", 1)
+    begun.clear()
+    with pytest.raises(OperationalError):
+        schema.bring_up_to_date(admin)
 
 
 def test_numbers_have_no_gaps_though_many_write(shared: Store, a_fit: AFit) -> None:
