@@ -97,7 +97,7 @@ class ForwardingMiddleware:
         return place
 
     async def _begin(self, session_id: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request for a session that nobody runs; forward it if another server began to run it meanwhile."""
+        """Handle a request for a session that no server runs; forward it if another one has begun to run it since."""
         body, answer = _RecordedBody(receive), _HeldRefusal(send)
         await self._app(scope, body.receive, answer.send)
         peer = None
@@ -208,7 +208,7 @@ class _RecordedBody:
 
 
 class _HeldRefusal:
-    """Sends an answer on, but one of status 503, which is held until it is known whether it is the last word."""
+    """Sends an answer on, except one of status 503, which is held until `release`."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

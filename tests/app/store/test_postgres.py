@@ -123,7 +123,7 @@ def test_claimers_beside_one_another_claim_each_fit_once(shared: Store, a_fit: A
 
 
 def await_waiting(admin: Engine, transactions: int) -> None:
-    """Wait until so many transactions wait for a lock."""
+    """Wait until this many transactions wait for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     end = time.monotonic() + PATIENCE
     with admin.connect() as connection:
