@@ -65,7 +65,7 @@ def make_plan(
 
 def _planned(listing: Listing, rows: Collection[str], most_shards: int) -> Plan:
     listing = round_at_once(read_halves(schedule_casts(listing)))
-    count = min(most_shards, worthwhile_shards(listing)) if rows else 1
+    count = min(most_shards, worthwhile_shards(listing, rows)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
     # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.
     while count > 1 and any(extent % count for first in extents for extent in first):

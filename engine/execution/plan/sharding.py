@@ -53,15 +53,34 @@ More shards than are needed for the threads of a small machine make smaller prod
 """
 
 
-def worthwhile_shards(listing: Listing) -> int:
-    """Return into how many shards the work of a listing is worth being cut."""
-    work = 0
+BOUND_BY_MEMORY = 2.5
+"""Up to how many operations for each number read or written steps take as long as memory does."""
+NEAR_BYTES, NEAR_ROWS = 2**19, 32
+"""A shard's part of an input that stays in a second-level cache for the backward pass, and the fewest rows of it."""
+
+
+def worthwhile_shards(listing: Listing, rows: Collection[str]) -> int:
+    """Return into how many shards the work of a listing is worth being cut along the first axis of the inputs `rows`.
+
+    Where memory bounds the steps, what a shard reads is to be in a cache still when the backward pass reads it again.
+    """
+    flops = moved = 0
     for instruction in listing.instructions:
         if not instruction.op.view:
             read, made = ([listing.specs[n].shape for n in ns] for ns in (instruction.inputs, instruction.outputs))
-            work += instruction.op.count_flops(instruction.attrs, read, made)
-            work += sum(math.prod(shape) for shape in (*read, *made))
-    return max((count for least, count in WORTHWHILE if work >= least), default=1)
+            flops += instruction.op.count_flops(instruction.attrs, read, made)
+            moved += sum(math.prod(shape) for shape in (*read, *made))
+    count = max((count for least, count in WORTHWHILE if flops + moved >= least), default=1)
+    return max(count, _near_shards(listing, rows)) if count > 1 and flops <= BOUND_BY_MEMORY * moved else count
+
+
+def _near_shards(listing: Listing, rows: Collection[str]) -> int:
+    """Return into how many shards a batch is cut so that their parts stay in a cache; 1 if it is too large for that."""
+    specs = [listing.specs[listing.inputs[name]] for name in rows]
+    nbytes = max((math.prod(spec.shape) * spec.dtype.itemsize for spec in specs), default=0)
+    extent = max((spec.shape[0] for spec in specs if spec.shape), default=1)
+    count = 1 << max(-(-nbytes // NEAR_BYTES) - 1, 0).bit_length()
+    return count if count <= min(extent // NEAR_ROWS, WORTHWHILE[-1][1]) else 1
 
 
 @dataclass

@@ -10,7 +10,7 @@ from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import dot, fill
 from engine.execution.native.inline.short_rows import WIDTHS, short_column_products, short_row_products
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernel import kernel, real
+from engine.execution.native.kernel import Kernel, itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 SHORTEST = 64
@@ -24,47 +24,76 @@ LINE = 64
 def row_products(a: Any) -> None:
     """y = A x.
 
-    Words: rows and columns; A, the bytes from row to row; x and its stride; y and its; scratch for x.
+    Words: rows and columns; A, the bytes from row to row; x and its stride; y and its; scratch for x that lies apart.
     """
-    columns = a[1]
-    x, step = view(a[8], columns, real), a[5]
-    for c in range(columns):
-        x[c] = view(a[4] + c * step, 1, real)[0]
+    columns, step, place = a[1], a[5], a[4]
+    if step != itemsize:
+        place = a[8]
+        copied = view(place, columns, real)
+        for c in range(columns):
+            copied[c] = view(a[4] + c * step, 1, real)[0]
+    x = view(place, columns, real)
     for r in range(a[0]):
         view(a[6] + r * a[7], 1, real)[0] = real(dot(view(a[2] + r * a[3], columns, real), x))
 
 
-@kernel
-def column_products(a: Any) -> None:
+def _row(a: Any, r: Any) -> Any:
+    return view(a[2] + r * a[3], a[1], real)
+
+
+def _factor(a: Any, r: Any) -> Any:
+    return view(a[4] + r * a[5], 1, real)[0]
+
+
+def _add_eight(a: Any, sums: Any, r: Any) -> None:
+    """Add eight rows of A times their factors to the sums."""
+    a0, a1, a2, a3 = _row(a, r), _row(a, r + 1), _row(a, r + 2), _row(a, r + 3)
+    a4, a5, a6, a7 = _row(a, r + 4), _row(a, r + 5), _row(a, r + 6), _row(a, r + 7)
+    x0, x1, x2, x3 = _factor(a, r), _factor(a, r + 1), _factor(a, r + 2), _factor(a, r + 3)
+    x4, x5, x6, x7 = _factor(a, r + 4), _factor(a, r + 5), _factor(a, r + 6), _factor(a, r + 7)
+    for c in range(sums.size):
+        upper = (x0 * a0[c] + x1 * a1[c]) + (x2 * a2[c] + x3 * a3[c])
+        lower = (x4 * a4[c] + x5 * a5[c]) + (x6 * a6[c] + x7 * a7[c])
+        sums[c] += upper + lower
+
+
+def _column_products(a: Any) -> None:
     """y = A^T x.
 
     Words: rows and columns of A; A, the bytes from row to row; x and its stride; y and its; scratch for the sum of a
-    block of rows, and for that of the blocks.
+    block of rows, and for that of the blocks if there are several.
     """
     rows, columns = a[0], a[1]
     sums, totals = view(a[8], columns, real), view(a[9], columns, np.float64)
-    fill(totals, 0.0)
+    if rows > BLOCK:
+        fill(totals, 0.0)
     for start in range(0, rows, BLOCK):
         stop = min(start + BLOCK, rows)
         fill(sums, real(0))
         r = start
-        while r + 4 <= stop:
-            first, second = view(a[2] + r * a[3], columns, real), view(a[2] + (r + 1) * a[3], columns, real)
-            third, fourth = view(a[2] + (r + 2) * a[3], columns, real), view(a[2] + (r + 3) * a[3], columns, real)
-            p, q = view(a[4] + r * a[5], 1, real)[0], view(a[4] + (r + 1) * a[5], 1, real)[0]
-            s, t = view(a[4] + (r + 2) * a[5], 1, real)[0], view(a[4] + (r + 3) * a[5], 1, real)[0]
-            for c in range(sums.size):
-                sums[c] += (p * first[c] + q * second[c]) + (s * third[c] + t * fourth[c])
-            r += 4
+        while r + 8 <= stop:
+            _add_eight(a, sums, r)
+            r += 8
         while r < stop:
-            row, factor = view(a[2] + r * a[3], columns, real), view(a[4] + r * a[5], 1, real)[0]
+            row, factor = _row(a, r), _factor(a, r)
             for c in range(sums.size):
                 sums[c] += factor * row[c]
             r += 1
-        for c in range(totals.size):
-            totals[c] += np.float64(sums[c])
+        if rows > BLOCK:
+            for c in range(totals.size):
+                totals[c] += np.float64(sums[c])
+    if rows > BLOCK:
+        for c in range(columns):
+            sums[c] = real(totals[c])
     for c in range(columns):
-        view(a[6] + c * a[7], 1, real)[0] = real(totals[c])
+        view(a[6] + c * a[7], 1, real)[0] = sums[c]
+
+
+column_products = Kernel(
+    _column_products,
+    name="column_products",
+    parts={"_row": _row, "_factor": _factor, "_add_eight": _add_eight},
+)
 
 
 @kernel

@@ -62,7 +62,7 @@ def test_a_failure_on_one_thread_stops_no_other_and_the_rest_is_skipped():
 
 @pytest.mark.usefixtures("inverses_of_numpy")
 def test_steps_of_numpy_run_in_the_loop_of_many_steps_and_between_the_calls_of_each_shard(monkeypatch):
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 2)
     recipe = engine.read_recipe({"steps": 24, "batch_size": 8, "precision": "float64", "record": {"every_steps": 12}})
     losses = {}
     for executor in ("numpy", "native"):

@@ -100,7 +100,7 @@ def shards(monkeypatch):
     """Let plans have so many shards, however little there is to do."""
 
     def cut(count):
-        monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: count)
+        monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: count)
         return {"most_shards": count}
 
     return cut

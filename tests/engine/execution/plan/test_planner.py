@@ -340,7 +340,7 @@ def test_a_result_lies_over_no_other_input_than_the_one_its_op_names():
 def test_a_state_is_not_written_over_while_other_shards_read_parts_of_it_along_another_axis(
     turned, straight, monkeypatch
 ):
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 2)
     float64 = np.dtype(np.float64)
     x, c, p = (Value(shape, float64, None) for shape in ((64, 4), (32, 128), (128, 128)))
     # Shards make columns of the product from columns of its second operand, and rows of the update: rows of p.
@@ -355,7 +355,7 @@ def test_a_state_is_not_written_over_while_other_shards_read_parts_of_it_along_a
 
 
 def test_what_all_shards_need_whole_is_no_view_of_one_part(monkeypatch):
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 2)
     x = Value((2, 2, 3, 1), np.dtype(np.float64), None)
     # Split along an axis of which a part has extent 1: the part is in order, so that a view reshapes it, the whole not.
     middle = ops.exp(ops.permute(x, axes=(1, 0, 2, 3)))
@@ -370,7 +370,7 @@ def test_what_all_shards_need_whole_is_no_view_of_one_part(monkeypatch):
 )
 def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, many, by_rows, monkeypatch):
     monkeypatch.setattr("engine.execution.plan.sharding.MANY_SUMMANDS", many)
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 2)
     x, w = Value((rows, 512), np.dtype(np.float64), None), Value((512, 1), np.dtype(np.float64), None)
     (update,) = gradient(ops.square(ops.matmul(x, w)), w)
     plan = make_plan({"x": x}, {"w": w}, {}, {"w": w - update}, rows=["x"], most_shards=2)
@@ -378,8 +378,25 @@ def test_a_batch_is_cut_by_rows_where_its_summands_are_few_beside_it(rows, many,
     assert plan.shards == 2
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "outputs", "shards"),
+    [
+        (256, 4096, 1, 8),
+        (128, 4096, 1, 4),
+        (256, 4096, 16, 2),  # bound by its products
+        (64, 16384, 1, 2),  # eight rows of a shard for each summand
+        (1024, 8192, 1, 2),  # too large for a cache by eighths
+    ],
+)
+def test_shards_stay_in_a_cache_where_memory_bounds_the_steps(rows, columns, outputs, shards):
+    x, w = (Value(shape, np.dtype(np.float32), None) for shape in ((rows, columns), (columns, outputs)))
+    (update,) = gradient(ops.square(ops.matmul(x, w)), w)
+    plan = make_plan({"x": x}, {"w": w}, {}, {"w": w - update}, rows=["x"], most_shards=8)
+    assert plan.shards == shards
+
+
 def test_products_by_columns_are_split_as_the_operand_that_shards_have_computed(monkeypatch):
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing: 2)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 2)
     x, w, v = (Value(shape, np.dtype(np.float64), None) for shape in ((64, 256), (128, 256), (192, 128)))
     hidden = ops.matrix_product(x, w, transpose_b=True)
     update, _ = gradient(ops.sum(ops.square(ops.matrix_product(hidden, v, transpose_b=True))), w, v)

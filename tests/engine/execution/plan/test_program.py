@@ -239,7 +239,7 @@ def test_a_program_has_state_of_its_own_that_starts_at_zero_and_is_the_default()
 
 
 def test_the_program_of_a_plan_with_shards_computes_what_one_without_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda _: 4)
+    monkeypatch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_: 4)
     draw = np.random.default_rng(0)
     x, label = draw.standard_normal((8, 5)), draw.integers(0, 3, 8)
     state = {"w": draw.standard_normal((5, 3)), "b": draw.standard_normal(3)}

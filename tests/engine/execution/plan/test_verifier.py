@@ -166,7 +166,7 @@ def subjects() -> list[Subject]:
     with pytest.MonkeyPatch.context() as patch:
         created = []
         for shards in (1, 2):
-            patch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda listing, shards=shards: shards)
+            patch.setattr("engine.execution.plan.planner.worthwhile_shards", lambda *_, shards=shards: shards)
             created += [Subject(name, shards) for name in GRAPHS]
         return created
 
