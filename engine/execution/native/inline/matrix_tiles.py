@@ -50,6 +50,31 @@ def product_tile(
     return types.void(*[types.int64] * 10, zero), generate
 
 
+@intrinsic
+def far_tile(
+    typing_context: Any,
+    left: Any,
+    left_row: Any,
+    panel: Any,
+    depth: Any,
+    target: Any,
+    step: Any,
+    count: Any,
+    resume: Any,
+    zero: Any,
+) -> Any:
+    """As `product_tile` with the most rows and registers, for rows of `left` that are in no near cache.
+
+    It fetches those of the next tile, behind its own.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _tile(Emitter(builder, zero), block_rows()[0], VECTORS, *arguments[:-1], ahead=True)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 8, zero), generate
+
+
 def _tile(
     emit: Emitter,
     rows: int,
@@ -62,6 +87,8 @@ def _tile(
     step: Any,
     count: Any,
     resume: Any,
+    *,
+    ahead: bool = False,
 ) -> None:
     builder = emit.builder
     masks = emit.masks_of_row(count, vectors)
@@ -72,8 +99,15 @@ def _tile(
     for place, _ in places:
         emit.prefetch(place)
     left_rows = [emit.at(left, (left_row, row)) for row in range(rows)]
+    following = emit.at(left, (left_row, rows))
+
+    def fetch_ahead(index: Any) -> None:
+        row, part = builder.and_(index, emit.word(rows - 1)), builder.and_(index, emit.word(-rows))
+        emit.fetch(emit.at(builder.add(following, builder.mul(row, left_row)), (part, emit.size)))
 
     def add(index: Any, sums: list[Any]) -> list[Any]:
+        if ahead:
+            fetch_ahead(index)
         place = emit.at(panel, (index, vectors * vector_bytes()))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
         factors = [emit.repeated(emit.load(emit.at(row, (index, emit.size)), emit.number)) for row in left_rows]

@@ -360,9 +360,16 @@ class Emitter:
 
     def prefetch(self, address: Any) -> None:
         """Fetch the cache line at an address, which is soon written."""
+        self._fetch(address, 1, 3)
+
+    def fetch(self, address: Any) -> None:
+        """Fetch the cache line at an address, which is soon read, into the second-level cache."""
+        self._fetch(address, 0, 2)
+
+    def _fetch(self, address: Any, written: int, near: int) -> None:
         pointer = ir.IntType(8).as_pointer()
         function = self._function("llvm.prefetch.p0", ir.VoidType(), [pointer, INDEX, INDEX, INDEX])
-        options = [ir.Constant(INDEX, option) for option in (1, 3, 1)]  # to be written, kept, data
+        options = [ir.Constant(INDEX, option) for option in (written, near, 1)]  # 1: data
         self.builder.call(function, [self.builder.inttoptr(address, pointer), *options])
 
     def first_lanes(self, count: Any) -> Any:

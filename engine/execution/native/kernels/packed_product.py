@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.blocks import VECTORS, block_rows
-from engine.execution.native.inline.matrix_tiles import prefetch_rows, product_tile, transpose
+from engine.execution.native.inline.matrix_tiles import far_tile, prefetch_rows, product_tile, transpose
 from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
 from engine.execution.native.kernel import Kernel, inline, itemsize, real
@@ -27,6 +27,8 @@ BLOCK_DEPTH = 512
 """Depth of a block, unless the transpose is written."""
 PANEL_BYTES, ROWS_BYTES = 2**19, 2**18
 """Largest panels together, or largest panel, and rows of a block: both stay in the second-level cache."""
+NEAR_BYTES = 2**20
+"""A larger left operand is fetched from a far cache or memory, whose rows are asked for ahead."""
 READ_BYTES, FEW_ROWS = 2**22, 64
 """An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once.
 
@@ -89,11 +91,11 @@ def _multiply_panel(
                 prefetch_rows(a[7] + column * a[8] + row * itemsize, a[8], count)
             target, step = held + waiting * size, size
         for k in range(0, depth, DEPTH):
-            left = a[3] + row * a[4] + (first + k) * itemsize
-            product_tile(
-                height, vectors, left, a[4], panel + k * size, min(DEPTH, depth - k), target, step, count, first + k,
-                real(0),
-            )  # fmt: skip
+            left, at, taken = a[3] + row * a[4] + (first + k) * itemsize, panel + k * size, min(DEPTH, depth - k)
+            if a[18] and height == a[11] and vectors == VECTORS:
+                far_tile(left, a[4], at, taken, target, step, count, first + k, real(0))
+            else:
+                product_tile(height, vectors, left, a[4], at, taken, target, step, count, first + k, real(0))
         row, waiting = row + height, waiting + height
         if waiting == lanes or row == stop:
             if a[9]:
@@ -121,7 +123,7 @@ def _packed_product(a: Any) -> None:
     Words: rows and columns of the product, depth; A, the bytes from row to row; B, the bytes from row to row; C, the
     bytes from row to row, and whether the transpose is written; bytes of a register, maximum rows of a tile; scratch
     for panels and for some rows of the transpose; is B transposed; rows of a block, panels of one, and its depth, which
-    is all of the depth if the transpose is written.
+    is all of the depth if the transpose is written; whether A is in no near cache.
     """
     run_rounds(a)
 
@@ -172,7 +174,7 @@ def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: A
     most = max(ROWS_BYTES // (block_depth * register), 1) * lanes if panels > 1 else rows
     held = math.prod((lanes, VECTORS, register))
     scratch = (Scratch(), Scratch(panels * panel))
-    blocks = (rows_of_block(rows, most, lanes), panels, block_depth)
+    blocks = (rows_of_block(rows, most, lanes), panels, block_depth, int(rows * depth * size > NEAR_BYTES))
     words = (*found, register, block_rows()[0], *scratch, transposed, *blocks)
     iterations, rounds = -(-rows // blocks[0]), -(-all_panels // panels) * -(-depth // block_depth)
     return Call(packed_product, dtype, words, panels * panel + held, iterations=iterations, rounds=rounds)
