@@ -17,7 +17,7 @@ from engine.execution.native.inline.matrix_tiles import far_tile, prefetch_rows,
 from engine.execution.native.inline.packed_tiles import pack_rows
 from engine.execution.native.inline.vectors import registers, vector_bytes
 from engine.execution.native.kernel import Kernel, inline, itemsize, real
-from engine.execution.native.kernels.blocked_product import SMALL, panel_vectors
+from engine.execution.native.kernels.blocked_product import AT_A_TIME, SMALL, panel_vectors
 from engine.execution.native.kernels.shared_loop import loop_parts, rows_of_block, run_rounds
 from engine.execution.native.lowering import Argument, Call, Scratch
 
@@ -58,20 +58,27 @@ def _block(a: Any, number: Any) -> Any:
 
 def _pack_right(a: Any, number: Any) -> None:
     """Pack the panels of a round."""
-    register, step = a[10], a[6]
-    lanes = register // itemsize
     start, stop, first, depth = _block(a, number)
-    column = start
+    some = depth if a[14] else AT_A_TIME
+    for k in range(0, depth, some):
+        _pack_some(a, start, stop, first, depth, k, min(some, depth - k))
+
+
+def _pack_some(a: Any, column: Any, stop: Any, first: Any, depth: Any, k: Any, taken: Any) -> None:
+    """Pack a part of the depth of the panels of a round; if B is transposed, all of it."""
+    start, register, step = column, a[10], a[6]
+    lanes = register // itemsize
     while column < stop:
         vectors = panel_vectors(a[1] - column, lanes)
         count = min(vectors * lanes, a[1] - column)
-        panel = a[12] + (column - start) * depth * itemsize
+        panel = a[12] + (column - start) * depth * itemsize + k * vectors * register
         if a[14]:
             for v in range(vectors):
-                source, taken = a[5] + (column + v * lanes) * step + first * itemsize, min(lanes, count - v * lanes)
-                transpose(panel + v * register, vectors * register, source, step, taken, depth, real(0))
+                source, rows = a[5] + (column + v * lanes) * step + first * itemsize, min(lanes, count - v * lanes)
+                transpose(panel + v * register, vectors * register, source, step, rows, depth, real(0))
         else:
-            pack_rows(vectors, panel, a[5] + first * step + column * itemsize, step, depth, count, real(0))
+            source = a[5] + (first + k) * step + column * itemsize
+            pack_rows(vectors, panel, source, step, taken, count, real(0))
         column += count
 
 
@@ -133,6 +140,7 @@ packed_product = Kernel(
     name="packed_product",
     parts={
         "_block": _block,
+        "_pack_some": _pack_some,
         "_multiply_panel": _multiply_panel,
         **loop_parts(_pack_right, _multiply_rows),
     },
