@@ -81,6 +81,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._progress: Progress
         self._intake: Intake
+        self._outgoing: JoiningTransport
         self._leaving = False
 
     # asyncio declares the wider BaseTransport; uvicorn narrows it likewise.
@@ -88,8 +89,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         """Begin to wait; or refuse, if too many connections are open and all of them are used."""
         self._progress = Progress(transport, self.loop, self._terms.pace)
         self._intake = Intake(transport, self.loop, self.conn, self._parse, self._common.chunks)
-        joining: Any = JoiningTransport(transport, self.loop, self._progress, self._intake, self._linger_if_unread)
-        super().connection_made(joining)
+        self._outgoing = JoiningTransport(transport, self.loop, self._progress, self._intake, self._linger_if_unread)
+        given: Any = self._outgoing
+        super().connection_made(given)
         open_ones = self._common.connections
         displaced = open_ones.spare() if open_ones.is_full else None
         if displaced is not None:
@@ -198,8 +200,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._unset_keepalive_if_required()
         self._stop_waiting()
         self._common.connections.work(self)
-        self.transport.write(answer.head)
-        self.transport.write(answer.body)
+        self._outgoing.send(answer.head, answer.body)
         self.on_response_complete()
         return True
 

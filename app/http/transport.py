@@ -134,6 +134,15 @@ class JoiningTransport:
             self._send_head()
             self._transport.write(data)
 
+    def send(self, head: bytes, body: bytes) -> None:
+        """Send an answer of which all is there."""
+        self._send_head()
+        if len(body) <= JOINED_BYTES_MAX:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            self._transport.write(body)
+
     def close(self) -> None:
         """Close the transport when all is sent."""
         self._send_head()

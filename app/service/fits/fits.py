@@ -58,7 +58,7 @@ class Fits:
         self._cache: ReadThroughCache[FitView] = ReadThroughCache(
             0 if storage.store.is_shared else RECENT_MAX, lambda view: view.small
         )
-        storage.store.on_change(self._cache.invalidate)
+        storage.store.on_change(lambda fit_id: self._cache.renew(fit_id, self._read))
 
     def submit(
         self, request: Mapping[str, Any], save_response: SaveResponse[FitView], replay: Replay | None = None

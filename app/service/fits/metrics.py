@@ -301,7 +301,7 @@ class Metrics:
         self._contents = CurveSummaries(store)
         self._rows = MetricRowCache(store)
         self._extremes = CurveExtremes(partial(scan_rows, store))
-        store.on_change(self._cache.invalidate)
+        store.on_change(lambda fit_id: self._cache.renew(fit_id, self._read_last))
 
     async def last(self, fit_id: str) -> int:
         """Return the number of rows there are, which is the `seq` of the last; NotFound if there is no such fit.

@@ -2,6 +2,7 @@ import threading
 
 import pytest
 
+from app.domain.access import acting_for
 from app.service.resources.read_through_cache import ReadThroughCache
 from tests.support.patience import PATIENCE
 
@@ -109,3 +110,32 @@ def test_readers_and_changes_in_many_threads_never_leave_an_old_value() -> None:
         assert recent.read("a", read) == value
     for thread in threads:
         thread.join()
+
+
+def test_what_is_used_is_read_again_when_it_changes() -> None:
+    source, recent = Source(), ReadThroughCache[int](10)
+    recent.renew("a", source.read)
+    with acting_for("other"):
+        recent.read("a", source.read)
+        recent.renew("a", source.read)
+        assert (recent.get("a"), source.reads) == (None, 1), "nobody had asked again"
+        recent.read("a", source.read)
+        assert recent.get("a") == 1
+    source.value = 2
+    recent.renew("a", source.read)
+    assert (recent.get("a"), source.reads) == (None, 3), "it is the other tenant's"
+    with acting_for("other"):
+        assert (recent.get("a"), source.reads) == (2, 3)
+
+
+def test_what_cannot_be_read_again_is_not_kept() -> None:
+    recent = ReadThroughCache[str](2)
+
+    def fail(key: str) -> str:
+        raise OSError(key)
+
+    with acting_for("some"):
+        recent.read("a", str.upper)
+        assert recent.get("a") == "A"
+        recent.renew("a", fail)
+        assert recent.get("a") is None
