@@ -96,6 +96,11 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "rows by a vector": ("matrix_product", [numbers(9, 70), numbers(70, 1)], {}),
     "rows by a strided vector": ("matrix_product", [numbers(9, 70), numbers(70, 3)[:, 1:2]], {}),
     "columns by a vector": ("matrix_product", [numbers(135, 70) / 8, numbers(135, 1) / 8], {"transpose_a": True}),
+    "columns of few rows by a vector": (
+        "matrix_product",
+        [numbers(20, 70), numbers(20, 1)],
+        {"transpose_a": True},
+    ),
     "vector by rows": ("matrix_product", [numbers(1, 135) / 8, numbers(135, 70) / 8], {}),
     "vector by columns": ("matrix_product", [numbers(1, 70), numbers(9, 70)], {"transpose_b": True}),
     **{

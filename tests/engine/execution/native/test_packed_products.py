@@ -51,9 +51,10 @@ def test_products_of_any_extents_are_right(
     draw, attrs = np.random.default_rng(int(os.environ["LAW_SEED"])), {"transpose_a": False, "transpose_b": tb}
     limits = (150, 150, 3 * DEPTH)
     for place in range(12):
-        # Of blocks that hold everything, and of several of rows, panels and depth.
+        # Of blocks that hold everything, and of several of rows, panels and depth; with rows fetched ahead or not.
         monkeypatch.setattr(packing, "ROWS_BYTES", (2**12, 2**18)[place % 2])
         monkeypatch.setattr(packing, "PANEL_BYTES", (2**18, 2**19)[place % 2])
+        monkeypatch.setattr(packing, "NEAR_BYTES", (0, 2**20)[place // 2 % 2])
         m, n, k = (int(draw.integers(least, most)) for least, most in zip(LEAST, limits, strict=True))
         a, b, c = part(draw, m, k, dtype), part(draw, *((n, k) if tb else (k, n)), dtype), part(draw, m, n, dtype)
         (call,) = calls_of("matrix_product", Work([a, b], [c], attrs)) or []
