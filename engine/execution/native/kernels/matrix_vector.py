@@ -37,20 +37,16 @@ def row_products(a: Any) -> None:
         view(a[6] + r * a[7], 1, real)[0] = real(dot(view(a[2] + r * a[3], columns, real), x))
 
 
-def _row(a: Any, r: Any) -> Any:
-    return view(a[2] + r * a[3], a[1], real)
-
-
-def _factor(a: Any, r: Any) -> Any:
-    return view(a[4] + r * a[5], 1, real)[0]
-
-
-def _add_eight(a: Any, sums: Any, r: Any) -> None:
-    """Add eight rows of A times their factors to the sums."""
-    a0, a1, a2, a3 = _row(a, r), _row(a, r + 1), _row(a, r + 2), _row(a, r + 3)
-    a4, a5, a6, a7 = _row(a, r + 4), _row(a, r + 5), _row(a, r + 6), _row(a, r + 7)
-    x0, x1, x2, x3 = _factor(a, r), _factor(a, r + 1), _factor(a, r + 2), _factor(a, r + 3)
-    x4, x5, x6, x7 = _factor(a, r + 4), _factor(a, r + 5), _factor(a, r + 6), _factor(a, r + 7)
+def add_eight(sums: Any, rows: Any, step: Any, factors: Any, apart: Any) -> None:
+    """Add eight rows, `step` bytes apart, times their factors, `apart` bytes apart, to sums."""
+    a0, a1 = view(rows, sums.size, real), view(rows + step, sums.size, real)
+    a2, a3 = view(rows + 2 * step, sums.size, real), view(rows + 3 * step, sums.size, real)
+    a4, a5 = view(rows + 4 * step, sums.size, real), view(rows + 5 * step, sums.size, real)
+    a6, a7 = view(rows + 6 * step, sums.size, real), view(rows + 7 * step, sums.size, real)
+    x0, x1 = view(factors, 1, real)[0], view(factors + apart, 1, real)[0]
+    x2, x3 = view(factors + 2 * apart, 1, real)[0], view(factors + 3 * apart, 1, real)[0]
+    x4, x5 = view(factors + 4 * apart, 1, real)[0], view(factors + 5 * apart, 1, real)[0]
+    x6, x7 = view(factors + 6 * apart, 1, real)[0], view(factors + 7 * apart, 1, real)[0]
     for c in range(sums.size):
         upper = (x0 * a0[c] + x1 * a1[c]) + (x2 * a2[c] + x3 * a3[c])
         lower = (x4 * a4[c] + x5 * a5[c]) + (x6 * a6[c] + x7 * a7[c])
@@ -72,10 +68,10 @@ def _column_products(a: Any) -> None:
         fill(sums, real(0))
         r = start
         while r + 8 <= stop:
-            _add_eight(a, sums, r)
+            add_eight(sums, a[2] + r * a[3], a[3], a[4] + r * a[5], a[5])
             r += 8
         while r < stop:
-            row, factor = _row(a, r), _factor(a, r)
+            row, factor = view(a[2] + r * a[3], columns, real), view(a[4] + r * a[5], 1, real)[0]
             for c in range(sums.size):
                 sums[c] += factor * row[c]
             r += 1
@@ -92,7 +88,7 @@ def _column_products(a: Any) -> None:
 column_products = Kernel(
     _column_products,
     name="column_products",
-    parts={"_row": _row, "_factor": _factor, "_add_eight": _add_eight},
+    parts={"add_eight": add_eight},
 )
 
 

@@ -19,6 +19,7 @@ from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_panels
 from engine.execution.native.kernels.paired_product import by_pairs
 from engine.execution.native.kernels.split_product import by_parts
+from engine.execution.native.kernels.thin_product import by_rows, is_far
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Work, lowers
 
 UNPACKED, UNPACKED_RESULT = 10**6, 2**10
@@ -120,7 +121,7 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
     if _are_halves(a, b, c):
         return by_tiles(words) or by_pairs(words)
-    ways = () if more else (by_vector, by_parts, by_pieces, by_panels, by_blocks)
+    ways = () if more else (by_vector, by_rows, by_parts, by_pieces, by_panels, by_blocks)
     found = next((calls for calls in (way(words, c.dtype) for way in ways) if calls), None)
     return found or [Call(products if more else product, c.dtype, words)]
 
@@ -129,14 +130,14 @@ def by_pieces(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     """Return the call for a thin product, given its words, cut by its longer side so that BLAS packs nothing.
 
     To pack one operand for the few rows or columns of the other takes 1.2 to 7 times as long. None where BLAS packs
-    nothing of the whole product either, and where pieces would gain little.
+    nothing of the whole product either, where pieces would gain little, and where they are columns of a far matrix.
     """
     ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
     assert isinstance(lda, int) and isinstance(ldb, int) and isinstance(ldc, int)  # noqa: PT018
     long, thin = max(m, n), min(m, n)
     few = thin > (THIN_TRANSPOSED if ta else THIN) or k < max(LEAST_DEPTH, 2 * thin)
-    if few or (ta and tb) or vector_bytes() != 64:
+    if few or (ta and tb) or vector_bytes() != 64 or (m < n and not tb and is_far(k, n, dtype.itemsize)):
         return None
     most = UNPACKED // (thin * k)
     if tb:
