@@ -131,6 +131,7 @@ def by_pieces(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
 
     To pack one operand for the few rows or columns of the other takes 1.2 to 7 times as long. None where BLAS packs
     nothing of the whole product either, where pieces would gain little, and where they are columns of a far matrix.
+    Rows of a transposed matrix that make no equal pieces leave a rest.
     """
     ta, tb, m, n, k, a, lda, b, ldb, c, ldc = words[:11]
     assert isinstance(m, int) and isinstance(n, int) and isinstance(k, int)  # noqa: PT018
@@ -143,6 +144,8 @@ def by_pieces(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     if tb:
         most = min(most, UNPACKED_RESULT // thin)
     piece = max((size for size in range(1, min(most, long) + 1) if long % size == 0), default=0)
+    if piece < LEAST_PIECE and tb and m < n:
+        piece = most
     if long <= most or piece < LEAST_PIECE:
         return None
     size = dtype.itemsize
@@ -151,7 +154,13 @@ def by_pieces(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     else:
         extents, steps = (m, piece), (0, size * ldb if tb else size, size)
     pairs = (long // piece, *(piece * step for step in steps))
-    return [Call(products, dtype, (ta, tb, *extents, k, a, lda, b, ldb, c, ldc, 0, *pairs))]
+    calls = [Call(products, dtype, (ta, tb, *extents, k, a, lda, b, ldb, c, ldc, 0, *pairs))]
+    if rest := long % piece:
+        assert isinstance(b, np.ndarray)
+        assert isinstance(c, np.ndarray)
+        left = b[n - rest :] if b.strides[0] == ldb * size else b[:, n - rest :]
+        calls.append(Call(product, dtype, (ta, tb, m, rest, k, a, lda, left, ldb, c[:, n - rest :], ldc, 0)))
+    return calls
 
 
 def _many(a: Array, b: Array, c: Array, ta: bool, tb: bool) -> list[Call] | None:

@@ -37,7 +37,7 @@ def test_thin_products_of_any_extents_are_right(ta: bool, tb: bool, dtype: Any, 
     cut = 0
     for _ in range(40):
         thin, pieces, k = (int(draw.integers(least, most)) for least, most in ((1, THIN + 2), (4, 90), (30, 700)))
-        long = 12 * pieces
+        long = 12 * pieces + int(draw.integers(2) * draw.integers(12))
         m, n = (long, thin) if draw.integers(2) else (thin, long)
         a, b = part(draw, *((k, m) if ta else (m, k)), dtype), part(draw, *((n, k) if tb else (k, n)), dtype)
         c = part(draw, m, n, dtype)
