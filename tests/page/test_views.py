@@ -304,17 +304,17 @@ def test_a_hidden_page_asks_nothing_and_the_table_one_thing_at_a_time(browser: A
 
 def test_kernels_that_a_fit_waits_for_are_counted(browser: Any, served: ServerProcess, trained: dict[str, str]) -> None:
     """The events are none of the server's: that has compiled its kernels."""
-    events = (
-        f"id: {10**9 + count}\nevent: log\ndata: {json.dumps({'code': 'compiling', 'count': count, 'total': 12})}\n\n"
-        for count in (3, 12)
-    )
+    count = 3
+
+    def answer(route: Any) -> None:
+        log = json.dumps({"code": "compiling", "count": count, "total": 12})
+        route.fulfill(content_type="text/event-stream", body=f"id: {10**9 + count}\nevent: log\ndata: {log}\n\n")
+
     with tab_of(browser, served.url) as tab:
-        tab.page.route(
-            "**/events?*",
-            lambda route: route.fulfill(content_type="text/event-stream", body=next(events, "")),
-        )
+        tab.page.route("**/events?*", answer)
         tab.open(f"#/fits/{trained['fit']}")
         tab.page.get_by_text("compiling 3/12").wait_for()
+        count = 12
         tab.page.get_by_text("compiling").wait_for(state="detached")
 
 
