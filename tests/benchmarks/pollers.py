@@ -84,7 +84,7 @@ class Pollers:
 
 
 def begin_fits(url: str) -> list[str]:
-    """Start fits that do not end meanwhile."""
+    """Start fits that are longer than the measurement."""
     workload = WORKLOADS["W2"]
     with Client(url) as client:
         graph, rows = client.graph(definition(workload).to_json()), client.upload(workload.columns())

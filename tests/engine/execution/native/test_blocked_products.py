@@ -22,11 +22,9 @@ from engine.execution.native.kernels.blocked_product import (
 )
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
+from tests.support.matrices import WIDER, part
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
-
-WIDER = {np.float32: np.float64, np.float64: np.longdouble}
-"""In which products of each type are as good as exact."""
 
 pytestmark = pytest.mark.skipif(vector_bytes() != 64, reason="only machines with AVX-512 multiply by these blocks")
 
@@ -36,14 +34,6 @@ def _nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.kernels.blocked_product.SMALL", 0)
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
     monkeypatch.setattr("engine.execution.native.kernels.products.by_panels", lambda *_: None)
-
-
-def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
-    """Return a matrix whose rows lie apart in an array of NaN."""
-    before, behind = draw.integers(1, 20, 2)
-    whole = np.full((rows, before + columns + behind), np.nan, dtype)
-    whole[:, before : before + columns] = draw.standard_normal((rows, columns))
-    return whole[:, before : before + columns]
 
 
 def multiplied(a: Array, b: Array, c: Array, run_both: RunBoth, **attrs: bool) -> None:

@@ -15,12 +15,10 @@ from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels.packed_product import DEPTH, LEAST, packed_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
+from tests.support.matrices import WIDER, part
 
 packing = sys.modules[packed_product.body.__module__]
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
-
-WIDER = {np.float32: np.float64, np.float64: np.longdouble}
-"""In which products of each type are as good as exact."""
 
 BY = [True, pytest.param(False, marks=pytest.mark.skipif(vector_bytes() != 64, reason="only with AVX-512"))]
 """Is the right operand transposed."""
@@ -32,14 +30,6 @@ def _neither_tiles_nor_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.kernels.packed_product.registers", lambda: 32)  # whatever there are
     monkeypatch.setattr("engine.execution.native.kernels.split_product.has_tiles", lambda: False)
     monkeypatch.setattr("engine.execution.native.kernels.products.THIN", 0)
-
-
-def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
-    """Return a matrix whose rows may lie apart in an array of NaN."""
-    before, behind = draw.integers(0, 20, 2)
-    whole = np.full((rows, before + columns + behind), np.nan, dtype)
-    whole[:, before : before + columns] = draw.standard_normal((rows, columns))
-    return whole[:, before : before + columns]
 
 
 @pytest.mark.law

@@ -14,19 +14,10 @@ from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels.products import THIN, products
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
+from tests.support.matrices import WIDER, part
 from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
-
-WIDER = {np.float32: np.float64, np.float64: np.longdouble}
-
-
-def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
-    """Return a matrix whose rows lie apart in an array of NaN."""
-    before, behind = draw.integers(1, 20, 2)
-    whole = np.full((rows, before + columns + behind), np.nan, dtype)
-    whole[:, before : before + columns] = draw.standard_normal((rows, columns))
-    return whole[:, before : before + columns]
 
 
 @pytest.mark.law

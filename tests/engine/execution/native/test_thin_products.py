@@ -15,20 +15,10 @@ from engine.execution.native.kernels.products import products
 from engine.execution.native.kernels.thin_product import DEPTH, ROWS, thin_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
+from tests.support.matrices import WIDER, part
 
 thin = sys.modules[thin_product.body.__module__]
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
-
-WIDER = {np.float32: np.float64, np.float64: np.longdouble}
-"""In which products of each type are as good as exact."""
-
-
-def part(draw: np.random.Generator, rows: int, columns: int, dtype: Any) -> Array:
-    """Return a matrix whose rows may lie apart in an array of NaN."""
-    before, behind = draw.integers(0, 20, 2)
-    whole = np.full((rows, before + columns + behind), np.nan, dtype)
-    whole[:, before : before + columns] = draw.standard_normal((rows, columns))
-    return whole[:, before : before + columns]
 
 
 @pytest.mark.law
