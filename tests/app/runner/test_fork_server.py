@@ -13,7 +13,7 @@ import pytest
 
 import engine
 from app.domain.frames import FORK, FORK_SERVER, ORDER
-from app.domain.messages import Assignment, Failed, Finished, Log, Phase, Started
+from app.domain.messages import Assignment, Failed, Finished, Log, MetricRows, Phase, Started
 from app.runner import local
 from app.runner.local import LocalRunner
 from tests.app.runner.test_local import Listener, assign
@@ -80,7 +80,8 @@ def test_a_fork_server_that_does_not_answer_is_replaced(
     runner: LocalRunner, assign: Assign, clock: ManualClock
 ) -> None:
     listener = Listener(runner)
-    lost = runner.start(assign(1, resources={"executor": "numpy"}, steps=10**7))
+    lost = runner.start(assign(1))
+    listener.await_message(lost, MetricRows)
     pid = listener.await_message(lost, Started).pid
     server = int(_status(pid)[1])
     _await_ready(runner, clock, listener)
