@@ -183,15 +183,20 @@ def _elementwise(case: Case) -> Cut:
 
 def _along_axis(case: Case) -> Cut | None:
     """Split any axis that the op does not mix: the one that is split already, or the longest."""
-    rank, shape = len(case.outputs[0]), case.outputs[0]
-    if any(len(shape) != rank for shape in (*case.shapes, *case.outputs)):
-        return None
-    mixed = normalize_axes(case.attrs["axis"], rank)
-    others = [axis for axis in range(rank) if axis not in mixed and shape[axis] > 1]
+    shape = case.shapes[0]
+    mixed = normalize_axes(case.attrs["axis"], len(shape))
+    others = [axis for axis in range(len(shape)) if axis not in mixed and shape[axis] > 1]
     if not others:
         return None
     axis = case.axis if case.axis in others else max(others, key=shape.__getitem__)
-    return Cut((axis,) * len(case.shapes), (axis,) * len(case.outputs))
+    # A result lacks the axes that it reduces, or has them all.
+    removed = sum(place < axis for place in mixed)
+    states = tuple(axis if len(made) == len(shape) else axis - removed for made in case.outputs)
+    if any(len(read) != len(shape) or read[axis] != shape[axis] for read in case.shapes):
+        return None
+    if any(place >= len(made) or made[place] != shape[axis] for made, place in zip(case.outputs, states, strict=True)):
+        return None
+    return Cut((axis,) * len(case.shapes), states)
 
 
 def _view(find: Callable[[Case], int | None]) -> Sharding:
@@ -243,6 +248,8 @@ def part_attrs(attrs: Mapping[str, Any], whole: Shape, part: Shape) -> Mapping[s
 ELEMENTWISE = along_first_axis(_elementwise)
 """The result is split as the inputs are; whole inputs are seen in parts, or repeated."""
 ALONG_AXIS = along_first_axis(_along_axis)
-"""Of ops that mix elements along the axes of their attribute `axis` only; inputs and outputs have the same axes."""
+"""Of ops that mix elements along the axes of their attribute `axis` only; inputs have the same axes, and outputs too or
+all but those.
+"""
 VIEW = _view(_moved_axis)
 RESHAPE = _view(_reshaped_axis)

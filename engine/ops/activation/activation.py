@@ -8,13 +8,14 @@ from functools import partial
 import numpy as np
 
 from engine.core.attributes import NonNegative, Positive
-from engine.core.batching import Call, Outputs, by_itself, each, folded
-from engine.core.declarations import COMPUTE_FLOAT32, PRECISE_FUNCTION, PROMOTE_COMMON, PROMOTE_FLOAT, Numerics
+from engine.core.batching import Call, Outputs, each, folded
+from engine.core.declarations import COMPUTE_FLOAT32, PRECISE_FUNCTION, PROMOTE_COMMON, PROMOTE_FLOAT, Algebra, Numerics
 from engine.core.dtypes import FLOAT16, FLOAT32, FLOAT64, INT64, DType, is_float
 from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, normal, sample
 from engine.core.shape_rules import broadcast, same
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.comparison import gt, lt, where
 from engine.ops.elementwise.elementwise import abs, clamp, clip_array, exp, expm1, square, tanh
@@ -133,7 +134,7 @@ def _softplus(x: Value, *, beta: float, threshold: float) -> Spec:
 @primitive(
     shape_rule=_softplus,
     numerics=PRECISE_FUNCTION,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[*SHAPES, sample((4,), beta=2.0, threshold=1.5)],
 )
 def softplus(x: Array, *, beta: Positive = 1.0, threshold: float = 20.0, out: Array | None = None) -> Array:
@@ -198,7 +199,7 @@ def _hardtanh(x: Value, *, min: float, max: float) -> Spec:
 @primitive(
     shape_rule=_hardtanh,
     numerics=PROMOTE_COMMON,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(away_from((-1.0, 1.0), 2, 3)), sample((2,), max=9.0)],
 )
 def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
@@ -248,6 +249,7 @@ def _spread(weight: Shape, ndim: int) -> Shape:
 @primitive(
     shape_rule=_prelu,
     numerics=Numerics(promotion="float", autocast="half"),
+    sharding=batch_axes("0-", "0"),
     samples=[
         sample(away_from((0.0,), 2, 3), normal(3)),
         sample(away_from((0.0,), 2, 3, 2), normal(3)),
@@ -290,7 +292,7 @@ def _celu(x: Value, *, alpha: float) -> Spec:
 @primitive(
     shape_rule=_celu,
     numerics=PROMOTE_FLOAT,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[*KINKED, sample(away_from((0.0,), 4), alpha=0.7)],
 )
 def celu(x: Array, *, alpha: float = 1.0, out: Array | None = None) -> Array:
@@ -331,7 +333,7 @@ def _positive_width(x: Value, *, lambd: float) -> Spec:
 SHRINKABLE = [sample(away_from((-0.5, 0.5), 2, 3)), sample(away_from((-1.0, 1.0), 4), lambd=1.0)]
 
 
-@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, batching=by_itself, samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, algebra=Algebra(elementwise=True), samples=SHRINKABLE)
 def hardshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x where |x| > lambd, else 0."""
     return store_result(np.where(np.abs(x) <= lambd, 0, x), out)
@@ -340,7 +342,7 @@ def hardshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) 
 hardshrink.vjp(lambda g, y, x, *, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g))
 
 
-@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, batching=by_itself, samples=SHRINKABLE)
+@primitive(shape_rule=_positive_width, numerics=PROMOTE_FLOAT, algebra=Algebra(elementwise=True), samples=SHRINKABLE)
 def softshrink(x: Array, *, lambd: NonNegative = 0.5, out: Array | None = None) -> Array:
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
     result: Array = np.subtract(x, np.clip(x, -lambd, lambd), out=out)

@@ -15,6 +15,7 @@ from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import distinct, sample
 from engine.core.shape_rules import normalize_axis, require_float
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.conv.columns import per_axis
 from engine.ops.conv.pool import batched
@@ -49,6 +50,7 @@ def _bin_mean(x: Value, *, axis: int, bins: int) -> Spec:
 
 @primitive(
     shape_rule=_bin_mean,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 5), axis=1, bins=3), sample((3, 2), axis=0, bins=4)],
 )
@@ -78,6 +80,7 @@ def _bin_mean_back(x: Value, *, axis: int, extent: int) -> Spec:
 
 @primitive(
     shape_rule=_bin_mean_back,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 3), axis=1, extent=5), sample((4, 2), axis=0, extent=3)],
 )
@@ -111,6 +114,7 @@ def _bin_argmax(x: Value, *, axis: int, bins: int) -> Spec:
 @primitive(
     shape_rule=_bin_argmax,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(distinct(2, 5), axis=1, bins=3)],
 )

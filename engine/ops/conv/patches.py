@@ -14,6 +14,7 @@ from engine.core.errors import ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import require_float
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.conv.columns import Pairs, count_positions, pad_spatial, per_axis, tap, view_windows
 
@@ -48,6 +49,7 @@ def _im2col(x: Value, *, kernel: Window, stride: Window, padding: Window, dilati
 @primitive(
     shape_rule=_im2col,
     numerics=AUTOCAST_HALF,
+    sharding=batch_axes("0", "0"),
     batching=folded(0),
     samples=[
         sample((1, 2, 3, 3), kernel=2),
@@ -95,6 +97,7 @@ def _col2im(x: Value, *, size: Ints, kernel: Window, stride: Window, padding: Wi
     aliases=("fold",),
     call=CallForms(by_place=("size", "kernel", "dilation", "padding", "stride")),
     numerics=AUTOCAST_HALF,
+    sharding=batch_axes("0", "0"),
     batching=folded(0),
     samples=[
         sample((1, 8, 4), size=(3, 3), kernel=2),

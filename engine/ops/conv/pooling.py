@@ -344,6 +344,7 @@ def _avg_pool_input(g: Value, *, shape: Ints, **window: Any) -> Spec:
 
 @primitive(
     shape_rule=_avg_pool_input,
+    sharding=batch_axes("0", "0"),
     batching=folded(0, shape="shape"),
     samples=[
         sample((1, 2, 2, 2), shape=(1, 2, 4, 5), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),

@@ -14,6 +14,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import normalize_axis, require_float
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.conv.adaptive import bin_mean
 from engine.ops.conv.columns import per_axis
@@ -133,6 +134,7 @@ def _resample(x: Value, *, axis: int, size: int, scale: float | None, **_: Any) 
 @primitive(
     shape_rule=_resample,
     numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[
         sample((2, 3), axis=1, size=5, method="nearest"),
@@ -180,6 +182,7 @@ def _resample_back(x: Value, *, axis: int, extent: int, scale: float | None, **_
 @primitive(
     shape_rule=_resample_back,
     numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[
         sample((2, 5), axis=1, extent=3, method="nearest-exact"),

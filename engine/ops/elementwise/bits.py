@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.batching import by_itself
-from engine.core.declarations import PROMOTE_COMMON
+from engine.core.declarations import PROMOTE_COMMON, Algebra
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.registry import primitive
@@ -35,19 +34,37 @@ def _shift(a: Value, b: Value) -> Spec:
     return _whole_pair(a, b)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
+@primitive(
+    shape_rule=_whole_pair,
+    differentiable=False,
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(elementwise=True),
+    samples=BIT_PAIRS,
+)
 def bitwise_and(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in both a and b, elementwise with broadcasting."""
     return np.bitwise_and(a, b, out=out)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
+@primitive(
+    shape_rule=_whole_pair,
+    differentiable=False,
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(elementwise=True),
+    samples=BIT_PAIRS,
+)
 def bitwise_or(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in a, in b or in both, elementwise with broadcasting."""
     return np.bitwise_or(a, b, out=out)
 
 
-@primitive(shape_rule=_whole_pair, differentiable=False, numerics=PROMOTE_COMMON, batching=by_itself, samples=BIT_PAIRS)
+@primitive(
+    shape_rule=_whole_pair,
+    differentiable=False,
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(elementwise=True),
+    samples=BIT_PAIRS,
+)
 def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """The bits set in exactly one of a and b, elementwise with broadcasting."""
     return np.bitwise_xor(a, b, out=out)
@@ -57,7 +74,7 @@ def bitwise_xor(a: Array, b: Array, *, out: Array | None = None) -> Array:
     shape_rule=_whole,
     aliases=("bitwise_invert",),
     differentiable=False,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(integers(-9, 9, 2, 3)), sample(booleans(3))],
 )
 def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
@@ -70,7 +87,7 @@ def bitwise_not(x: Array, *, out: Array | None = None) -> Array:
     aliases=("left_shift",),
     differentiable=False,
     numerics=PROMOTE_COMMON,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=SHIFTS,
 )
 def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -83,7 +100,7 @@ def bitwise_left_shift(a: Array, b: Array, *, out: Array | None = None) -> Array
     aliases=("right_shift",),
     differentiable=False,
     numerics=PROMOTE_COMMON,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=SHIFTS,
 )
 def bitwise_right_shift(a: Array, b: Array, *, out: Array | None = None) -> Array:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.core.batching import by_itself
 from engine.core.declarations import (
     AUTOCAST_FLOAT32,
     COMPUTE_FLOAT32,
@@ -419,7 +418,7 @@ def _integer_bound(bound: float | None, rounded: Callable[[float], int], dtype: 
 
 @primitive(
     shape_rule=_bounded,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[
         sample(away_from((-0.5, 0.5), 2, 3), min=-0.5, max=0.5),
         sample(away_from((0.0,), 3), min=0.0),

@@ -14,8 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from engine.core.attributes import Range
-from engine.core.batching import by_itself
-from engine.core.declarations import PRECISE_FUNCTION, PROMOTE_FLOAT
+from engine.core.declarations import PRECISE_FUNCTION, PROMOTE_FLOAT, Algebra
 from engine.core.dtypes import FLOAT64
 from engine.core.registry import composite, primitive
 from engine.core.samples import normal, positive, sample, uniform
@@ -282,7 +281,7 @@ def _logit(y: Array, x: Array) -> None:
 @primitive(
     shape_rule=_eps_in_range,
     numerics=PRECISE_FUNCTION,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(uniform(0.1, 0.9, 2, 3)), sample(uniform(-0.5, 1.5, 4), eps=0.15)],
 )
 def logit(x: Array, *, eps: Annotated[float | None, Range(0, 0.5)] = None, out: Array | None = None) -> Array:

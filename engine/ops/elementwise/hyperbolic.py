@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from engine.core.attributes import Range
-from engine.core.batching import by_itself
-from engine.core.declarations import PROMOTE_FLOAT
+from engine.core.declarations import PROMOTE_FLOAT, Algebra
 from engine.core.dtypes import FLOAT16, FLOAT32
 from engine.core.registry import primitive
 from engine.core.samples import away_from, normal, positive, sample, uniform
@@ -124,7 +123,7 @@ def _order(x: Value, *, order: int) -> Spec:
 @primitive(
     shape_rule=_order,
     numerics=PROMOTE_FLOAT,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample((3,), order=1), sample(uniform(-0.2, 0.2, 3), order=2), sample(uniform(-4.0, 4.0, 4), order=4)],
 )
 def sinc_derivative(x: Array, *, order: Annotated[int, Range(1, 20)], out: Array | None = None) -> Array:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.core.batching import by_itself
-from engine.core.declarations import PROMOTE_COMMON
+from engine.core.declarations import PROMOTE_COMMON, Algebra
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
 from engine.core.registry import composite, primitive
@@ -75,7 +74,9 @@ def _threshold(x: Value, *, threshold: float, value: float) -> Spec:
 
 
 @primitive(
-    shape_rule=_threshold, batching=by_itself, samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)]
+    shape_rule=_threshold,
+    algebra=Algebra(elementwise=True),
+    samples=[sample(away_from((0.3,), 2, 3), threshold=0.3, value=-1.0)],
 )
 def threshold(x: Array, *, threshold: float, value: float, out: Array | None = None) -> Array:
     """x where x > threshold (or is NaN), else `value`; integers stay integers."""

@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 
 from engine.core.attributes import Range
-from engine.core.batching import by_itself
 from engine.core.declarations import PROMOTE_COMMON, Algebra, Numerics
 from engine.core.dtypes import is_float
 from engine.core.errors import DTypeError
@@ -69,7 +68,7 @@ def _round(x: Value, *, decimals: int) -> Spec:
 
 @primitive(
     shape_rule=_round,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(away_from((-2.5, -1.5, -0.5, 0.5, 1.5, 2.5), 2, 3)), sample((3,), decimals=2)],
 )
 def round(x: Array, *, decimals: Annotated[int, Range(-300, 300)] = 0, out: Array | None = None) -> Array:
@@ -112,7 +111,7 @@ def _refuse_zero(name: str, a: Array, b: Array) -> None:
         raise DTypeError(f"{name}: integer division by 0; cast the inputs to float32 for inf and NaN")
 
 
-@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, algebra=Algebra(elementwise=True), samples=DIVISIONS)
 def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """floor(a / b), elementwise with broadcasting; the gradient is 0. Integers divided by 0 are refused."""
     _refuse_zero("floor_divide", a, b)
@@ -122,7 +121,13 @@ def floor_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
 floor_divide.vjp(lambda g, y, a, b: (lambda: zero_slope(g), lambda: zero_slope(g)))
 
 
-@primitive(shape_rule=_numbers, aliases=("mod",), numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
+@primitive(
+    shape_rule=_numbers,
+    aliases=("mod",),
+    numerics=PROMOTE_COMMON,
+    algebra=Algebra(elementwise=True),
+    samples=DIVISIONS,
+)
 def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b floor(a / b), which has the sign of b (as Python's %), elementwise with broadcasting."""
     _refuse_zero("remainder", a, b)
@@ -132,7 +137,7 @@ def remainder(a: Array, b: Array, *, out: Array | None = None) -> Array:
 remainder.vjp(lambda g, y, a, b: (g, lambda: -(g * floor_divide(a, b))))
 
 
-@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, batching=by_itself, samples=DIVISIONS)
+@primitive(shape_rule=_numbers, numerics=PROMOTE_COMMON, algebra=Algebra(elementwise=True), samples=DIVISIONS)
 def fmod(a: Array, b: Array, *, out: Array | None = None) -> Array:
     """a - b trunc(a / b), which has the sign of a (as C's fmod), elementwise with broadcasting."""
     _refuse_zero("fmod", a, b)
@@ -147,7 +152,7 @@ def _(g: Value, y: Value, a: Value, b: Value) -> object:
 @primitive(
     shape_rule=_numbers,
     numerics=PROMOTE_COMMON,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(uniform(1.2, 1.4, 2, 3), uniform(0.5, 0.55, 3))],
 )
 def trunc_divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -195,7 +200,7 @@ def _replaced(x: Value, **_: float | None) -> Spec:
 @primitive(
     shape_rule=_replaced,
     numerics=Numerics(supports_bfloat16=True, handles_missing=True),
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample((2, 3)), sample((3,), nan=1.0, posinf=9.0, neginf=-9.0)],
 )
 def nan_to_num(

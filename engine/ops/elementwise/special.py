@@ -9,8 +9,7 @@ from typing import Annotated
 import numpy as np
 
 from engine.core.attributes import Length, Range
-from engine.core.batching import by_itself
-from engine.core.declarations import PROMOTE_FLOAT, CallForms
+from engine.core.declarations import PROMOTE_FLOAT, Algebra, CallForms
 from engine.core.registry import composite, primitive
 from engine.core.samples import away_from, positive, sample, uniform
 from engine.core.shape_rules import same
@@ -186,7 +185,7 @@ def _order(x: Value, *, order: int) -> Spec:
     shape_rule=_order,
     call=CallForms(orders=(("order", "x"),)),
     numerics=PROMOTE_FLOAT,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(positive(3), order=0), sample(positive(3), order=1), sample(away_from(POLES, 4), order=2)],
 )
 def polygamma(x: Array, *, order: Annotated[int, Range(0, 100)], out: Array | None = None) -> Array:
@@ -257,7 +256,7 @@ def _bessel_order(x: Value, *, order: int, scaled: bool) -> Spec:
 @primitive(
     shape_rule=_bessel_order,
     numerics=PROMOTE_FLOAT,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(uniform(-3.0, 3.0, 3), order=2), sample(uniform(19.0, 30.0, 3), order=1, scaled=True)],
 )
 def bessel_i(

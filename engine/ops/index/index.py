@@ -14,7 +14,7 @@ from engine.core.modes import MODES
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import integers, sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer
-from engine.core.sharding_rules import LEAST_ELEMENTS, PARTIAL, Case, Cut, batch_axes
+from engine.core.sharding_rules import ALONG_AXIS, LEAST_ELEMENTS, PARTIAL, Case, Cut, batch_axes, matrix_axes
 from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.shape.shape import broadcast_to, permute, reshape
@@ -49,6 +49,7 @@ def _crop(x: Array, index: Array, place: int) -> Array:
 @primitive(
     shape_rule=_gather,
     call=CallForms(orders=(("x", "axis", "index"),)),
+    sharding=ALONG_AXIS,
     batching=lambda call: along("axis")(call) if call.rank(0) == call.rank(1) else each(call),
     samples=[
         sample((3, 4), integers(0, 4, 3, 2), axis=1),
@@ -86,6 +87,7 @@ def _scatter_add(x: Value, index: Value, *, axis: int, shape: tuple[int, ...]) -
 @primitive(
     shape_rule=_scatter_add,
     call=CallForms(by_place=()),
+    sharding=ALONG_AXIS,
     samples=[sample((3, 2), integers(0, 4, 3, 2), axis=1, shape=(3, 4))],
 )
 def scatter_add(x: Array, index: Array, *, axis: int, shape: tuple[int, ...]) -> Array:
@@ -371,6 +373,7 @@ def _classes_in(index: Array) -> int:
     shape_rule=_one_hot,
     differentiable=False,
     documentation=Documentation(no_gradient="it is made of indices, which have no gradient"),
+    sharding=matrix_axes("0", "1"),
     batching=by_itself,
     samples=[sample(integers(0, 3, 4), classes=3)],
 )

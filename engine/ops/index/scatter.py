@@ -14,6 +14,7 @@ from engine.core.errors import DTypeError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, distinct, integers, positive, sample
 from engine.core.shape_rules import normalize_axis, require_float, require_integer
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.index.advanced_index import cast_like, refuse_duplicates
@@ -78,6 +79,7 @@ def _distinct_index(index: Value, *, axis: int, extent: int) -> Spec:
 @primitive(
     shape_rule=_distinct_index,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(_order(4, 3, 2), axis=0, extent=4)],
 )
@@ -96,6 +98,7 @@ def _scatter_set(x: Value, index: Value, src: Value, *, axis: int, unsafe: bool)
 
 @primitive(
     shape_rule=_scatter_set,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((4, 3), _order(4, 2, 2), (2, 2), axis=0), sample((3,), _order(3, 3), (3,), axis=-1)],
 )
@@ -163,6 +166,7 @@ def _scatter_prod(x: Value, index: Value, src: Value, *, axis: int) -> Spec:
 
 @primitive(
     shape_rule=_scatter_prod,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(positive(3, 2), integers(0, 3, 4, 2), positive(4, 2), axis=0)],
 )
@@ -184,6 +188,7 @@ def _scatter_extreme(x: Value, index: Value, src: Value, *, axis: int, largest: 
 
 @primitive(
     shape_rule=_scatter_extreme,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[
         sample(distinct(3, 2), integers(0, 3, 4, 2), (4, 2), axis=0, largest=True),

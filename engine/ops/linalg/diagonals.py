@@ -11,6 +11,7 @@ from engine.core.errors import ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import normalize_axis, require_float
+from engine.core.sharding_rules import matrix_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.reduce.reduce import sum
 
@@ -40,6 +41,7 @@ def _tril(x: Value, *, diagonal: int) -> Spec:
 
 @primitive(
     shape_rule=_tril,
+    sharding=matrix_axes("2", "2"),
     batching=by_itself,
     samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)],
 )
@@ -57,6 +59,7 @@ def _triu(x: Value, *, diagonal: int) -> Spec:
 
 @primitive(
     shape_rule=_triu,
+    sharding=matrix_axes("2", "2"),
     batching=by_itself,
     samples=[sample((3, 3)), sample((2, 2, 3), diagonal=1), sample((3, 2), diagonal=-1)],
 )
@@ -76,6 +79,7 @@ def _diag_mask_inf(x: Value, *, n_past: int) -> Spec:
 @primitive(
     shape_rule=_diag_mask_inf,
     documentation=Documentation(gradient_notes={"n_past": "-inf has no difference quotient"}),
+    sharding=matrix_axes("2", "2"),
     batching=by_itself,
     samples=[sample((2, 3), n_past=1), sample((2, 3, 3), n_past=0)],
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.core.attributes import NonNegative, Positive
 from engine.core.batching import spread
-from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, CallForms
+from engine.core.declarations import PRECISE_COMPOSITION, PRECISE_FUNCTION, Algebra, CallForms
 from engine.core.errors import ShapeError
 from engine.core.losses import LOGITS, NUMBERS, Loss, LossOperand, target, weight
 from engine.core.registry import composite, primitive
@@ -163,6 +163,7 @@ def _bce_terms(p: Value, target: Value) -> Spec:
 @primitive(
     shape_rule=_bce_terms,
     numerics=PRECISE_FUNCTION,
+    algebra=Algebra(elementwise=True),
     batching=spread,
     samples=[sample(uniform(0.1, 0.9, 2, 3), uniform(0.0, 1.0, 2, 3))],
 )

@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 
 from engine.core.attributes import Count, Range
-from engine.core.batching import by_itself, folded
-from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
+from engine.core.batching import folded
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, Algebra
 from engine.core.dtypes import FLOAT16, FLOAT32, INT64
 from engine.core.errors import ShapeError
 from engine.core.losses import CLASS_SCORES, Loss, target
@@ -181,7 +181,7 @@ def _class_index(target: Value, *, classes: int, ignore_index: int) -> Spec:
 @primitive(
     shape_rule=_class_index,
     differentiable=False,
-    batching=by_itself,
+    algebra=Algebra(elementwise=True),
     samples=[sample(integers(0, 3, 4), classes=3, ignore_index=1)],
 )
 def class_index(target: Array, *, classes: Count, ignore_index: int = IGNORE, out: Array | None = None) -> Array:

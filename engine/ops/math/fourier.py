@@ -19,6 +19,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import Op, composite, named, primitive
 from engine.core.samples import Sample, sample
 from engine.core.shape_rules import normalize_axes, normalize_axis, require_float
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.elementwise import neg
 from engine.ops.shape.arrangement import roll
@@ -44,6 +45,7 @@ def _dft(real: Value, imaginary: Value, *, axis: int, inverse: bool) -> tuple[Sp
     multi_output=True,
     numerics=PROMOTE_FLOAT,
     documentation=Documentation(outputs=("real", "imaginary")),
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 5), (2, 5), axis=1), sample((4, 2), (4, 2), axis=0, inverse=True)],
 )

@@ -16,6 +16,7 @@ from engine.core.modes import MODES
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample, uniform
 from engine.core.shape_rules import require_float, require_integer, require_rank
+from engine.core.sharding_rules import batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import eq, ne
 from engine.ops.index.index import embedding
@@ -131,6 +132,7 @@ def _isin(x: Value, elements: Value, *, invert: bool) -> Spec:
     shape_rule=_isin,
     differentiable=False,
     numerics=PROMOTE_COMMON,
+    sharding=batch_axes("0-", "0"),
     batching=each,
     samples=[
         sample(integers(0, 6, 2, 3), integers(0, 6, 3)),

@@ -13,6 +13,7 @@ from engine.core.dtypes import FLOAT16, FLOAT32, INT64, is_float
 from engine.core.registry import primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import normalize_axes, reduction_sum
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.kernels.blocks import store_result
@@ -20,7 +21,9 @@ from engine.ops.reduce.reduce import REDUCTIONS, spread, sum
 from engine.ops.shape.shape import flip, pad, permute, reshape, slice
 
 
-@primitive(shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=REDUCTIONS)
+@primitive(
+    shape_rule=reduction_sum, numerics=AUTOCAST_FLOAT32, sharding=ALONG_AXIS, batching=along("axis"), samples=REDUCTIONS
+)
 def prod(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Product over `axis` (all axes when null); with zeros the gradient is the product of the other factors."""
     axes = normalize_axes(axis, x.ndim)
@@ -42,6 +45,7 @@ def _product_of_others(x: Value, *, axis: Axes) -> Spec:
 @primitive(
     shape_rule=_product_of_others,
     numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 3), axis=1), sample((4,))],
 )

@@ -30,7 +30,7 @@ from engine.core.shape_rules import (
     reduction_bool,
     reduction_sum,
 )
-from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
+from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.comparison import eq, where
 from engine.ops.elementwise.elementwise import exp, sqrt, square
@@ -208,7 +208,7 @@ def count(shape: Shape, axis: Axes) -> int:
     return math.prod(shape[a] for a in normalize_axes(axis, len(shape)))
 
 
-@primitive(shape_rule=_mean, numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=REDUCTIONS)
+@primitive(shape_rule=_mean, numerics=AUTOCAST_FLOAT32, sharding=ALONG_AXIS, batching=along("axis"), samples=REDUCTIONS)
 def mean(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """Arithmetic mean over `axis` (all axes when null); NaN over no elements."""
     axes = normalize_axes(axis, x.ndim)
@@ -252,6 +252,7 @@ def std(x: Value, *, axis: Axes = None, correction: float = 1, keepdims: bool = 
 
 @primitive(
     shape_rule=nonempty_reduction,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
@@ -265,6 +266,7 @@ amax.vjp(lambda g, y, x, *, axis, keepdims: _share_ties(g, y, x, axis, keepdims)
 
 @primitive(
     shape_rule=nonempty_reduction,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=0), sample(distinct(2, 3), axis=1, keepdims=True)],
 )
@@ -298,6 +300,7 @@ def _place_along(call: Call) -> Outputs:
 @primitive(
     shape_rule=_index_of,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=_place_along,
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)],
 )
@@ -309,6 +312,7 @@ def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Arra
 @primitive(
     shape_rule=_index_of,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=_place_along,
     samples=[sample(distinct(2, 3)), sample(distinct(2, 3), axis=1)],
 )
@@ -344,6 +348,7 @@ def _pick(x: Value, index: Value, axis: int, keepdims: bool) -> Value:
 @primitive(
     shape_rule=reduction_bool,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)],
 )
@@ -355,6 +360,7 @@ def all(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 @primitive(
     shape_rule=reduction_bool,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(booleans(2, 3)), sample(booleans(2, 3), axis=0)],
 )
@@ -366,6 +372,7 @@ def any(x: Array, *, axis: Axes = None, keepdims: bool = False, out: Array | Non
 @primitive(
     shape_rule=reduction,
     numerics=PRECISE_FUNCTION,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[*REDUCTIONS, sample((2, 3), axis=1, zero_grad_at_neg_inf=True)],
 )

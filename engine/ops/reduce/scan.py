@@ -19,6 +19,7 @@ from engine.core.modes import charge_table
 from engine.core.registry import composite, primitive
 from engine.core.samples import Sample, distinct, sample, uniform
 from engine.core.shape_rules import normalize_axis, require_float
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.comparison import where
 from engine.ops.elementwise.elementwise import exp
@@ -68,7 +69,12 @@ def _shifted(x: Value, axis: int, first: float) -> Value:
 
 
 @primitive(
-    shape_rule=_total, aliases=("cumulative_sum",), numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=SAMPLES
+    shape_rule=_total,
+    aliases=("cumulative_sum",),
+    numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
+    batching=along("axis"),
+    samples=SAMPLES,
 )
 def cumsum(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Cumulative sum along `axis`; bool and integers give int64."""
@@ -91,6 +97,7 @@ def _recurrence(a: Value, b: Value, *, axis: int) -> Spec:
 @primitive(
     shape_rule=_recurrence,
     numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample((2, 5), (2, 5)), sample((3, 2), (3, 2), axis=0), sample((9,), (9,))],
 )
@@ -128,7 +135,12 @@ def _decayed(g: Value, factors: Value, axis: int) -> Value:
 
 
 @primitive(
-    shape_rule=_total, aliases=("cumulative_prod",), numerics=AUTOCAST_FLOAT32, batching=along("axis"), samples=SAMPLES
+    shape_rule=_total,
+    aliases=("cumulative_prod",),
+    numerics=AUTOCAST_FLOAT32,
+    sharding=ALONG_AXIS,
+    batching=along("axis"),
+    samples=SAMPLES,
 )
 def cumprod(x: Array, *, axis: int = -1, out: Array | None = None) -> Array:
     """Cumulative product along `axis`; bool and integers give int64. The gradient is exact with zeros too."""
@@ -144,6 +156,7 @@ def _(g: Value, y: Value, x: Value, *, axis: int) -> Value:
 @primitive(
     shape_rule=_along,
     numerics=PRECISE_FUNCTION,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[*SAMPLES, sample(uniform(-9.0, 9.0, 2, 4)), sample((2, 4), zero_grad_at_neg_inf=True)],
 )
@@ -169,13 +182,13 @@ def _places(x: Value, *, axis: int) -> Spec:
 EXTREMES: list[Sample] = [sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(1)), sample(())]
 
 
-@primitive(shape_rule=_places, differentiable=False, batching=along("axis"), samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, sharding=ALONG_AXIS, batching=along("axis"), samples=EXTREMES)
 def argcummax(x: Array, *, axis: int = -1) -> Array:
     """Index of the largest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.maximum, axis)
 
 
-@primitive(shape_rule=_places, differentiable=False, batching=along("axis"), samples=EXTREMES)
+@primitive(shape_rule=_places, differentiable=False, sharding=ALONG_AXIS, batching=along("axis"), samples=EXTREMES)
 def argcummin(x: Array, *, axis: int = -1) -> Array:
     """Index of the smallest element so far along `axis`: the last of ties, and of NaN once there is one."""
     return _latest(x, np.minimum, axis)

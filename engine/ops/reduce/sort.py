@@ -16,6 +16,7 @@ from engine.core.errors import AttributeValueError
 from engine.core.registry import composite, primitive
 from engine.core.samples import distinct, integers, sample
 from engine.core.shape_rules import nonempty_reduction, normalize_axis, require_float
+from engine.core.sharding_rules import ALONG_AXIS
 from engine.core.value import Array, Spec, Value, as_value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.comparison import eq, isfinite, isnan, where
@@ -38,6 +39,7 @@ def _places(x: Value, *, axis: int, **_: bool) -> Spec:
 @primitive(
     shape_rule=_places,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[*SAMPLES, sample(integers(0, 3, 6), descending=True)],
 )
@@ -122,6 +124,7 @@ def _one_place(x: Value, *, axis: int, **_: bool) -> Spec:
 @primitive(
     shape_rule=_one_place,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(distinct(2, 4)), sample(distinct(3, 2), axis=0), sample(distinct(4), ignore_nan=True)],
 )
@@ -207,6 +210,7 @@ def nanmedian_with_index(x: Value, *, axis: int = -1, keepdims: bool = False) ->
 @primitive(
     shape_rule=_one_place,
     differentiable=False,
+    sharding=ALONG_AXIS,
     batching=along("axis"),
     samples=[sample(integers(0, 3, 2, 5)), sample(distinct(3), axis=0)],
 )

@@ -17,7 +17,7 @@ from engine.core.errors import AttributeValueError, DTypeError, LimitError, Shap
 from engine.core.registry import OPS, composite, primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axes, normalize_axis, require_axes
-from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut
+from engine.core.sharding_rules import ALONG_AXIS, PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.kernels.blocks import store_result
 from engine.ops.shape.pad_modes import Border, Pairs, check_border, surround
@@ -442,9 +442,20 @@ def _cut(x: Array, widths: Pairs) -> Array:
     return x[tuple(builtins.slice(builtins.max(-low, 0), e - builtins.max(-high, 0)) for e, (low, high) in bounds)]
 
 
+def _split_pad(case: Case) -> Cut | None:
+    """Split an axis without a border: the one that is split already, or the longest."""
+    shape = case.shapes[0]
+    plain = [axis for axis, pair in enumerate(case.attrs["widths"]) if pair == (0, 0) and shape[axis] > 1]
+    if not plain:
+        return None
+    axis = case.axis if case.axis in plain else builtins.max(plain, key=shape.__getitem__)
+    return Cut((axis,), (axis,))
+
+
 @primitive(
     shape_rule=_pad,
     call=CallForms(by_place=("widths", "mode", "value")),
+    sharding=along_first_axis(_split_pad),
     batching=lambda call: call.again(call.inputs[0], widths=((0, 0), *call.attrs["widths"])),
     samples=[
         sample((2, 3), widths=((0, 1), (2, 0))),

@@ -18,6 +18,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import normalize_axis
+from engine.core.sharding_rules import Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.shape.creation import zeros
 from engine.ops.shape.shape import reshape
@@ -58,6 +59,19 @@ def _strided(call: Call) -> Outputs:
     return call.again(*(call.spread(index) for index in range(len(call.inputs))), strides=strides, **shape)
 
 
+def _split_part(case: Case) -> Cut | None:
+    """Split the first axis where each of its rows holds a row of the part."""
+    whole, part = case.shapes[0], case.shapes[1] if len(case.shapes) > 1 else case.outputs[0]
+    if not whole or not part or whole[0] != part[0] or 0 in part:
+        return None
+    strides = case.attrs["strides"]
+    row = math.prod(whole[1:])
+    last = case.attrs["offset"] + sum(
+        (extent - 1) * stride for extent, stride in zip(part[1:], strides[1:], strict=True)
+    )
+    return Cut((0,) * len(case.shapes), (0,)) if strides[0] == row > last else None
+
+
 def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec:
     if min(shape, default=0) < 0:
         raise ShapeError(f"strided_slice: shape {list(shape)} may hold no negative extent")
@@ -68,6 +82,7 @@ def _strided_slice(x: Value, *, shape: Ints, strides: Ints, offset: int) -> Spec
 @primitive(
     shape_rule=_strided_slice,
     aliases=("as_strided",),
+    sharding=along_first_axis(_split_part),
     batching=_strided,
     samples=[sample((3, 4), shape=(2, 2), strides=(4, 1), offset=5), sample((7,), shape=(3,), strides=(3,))],
 )
@@ -104,7 +119,14 @@ def _copied(x: Array, out: Array | None) -> Array:
     return out
 
 
-@primitive(shape_rule=_slice_add, aliases=("acc",), numerics=PROMOTE_COMMON, batching=_strided, samples=PARTS)
+@primitive(
+    shape_rule=_slice_add,
+    aliases=("acc",),
+    numerics=PROMOTE_COMMON,
+    sharding=along_first_axis(_split_part),
+    batching=_strided,
+    samples=PARTS,
+)
 def slice_add(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with y added to its part of y's shape at `offset` with `strides`, counted in elements of the flattened x."""
     out = _copied(x, out)
@@ -123,7 +145,14 @@ def _slice_set(x: Value, y: Value, *, strides: Ints, offset: int) -> Spec:
     return x.spec
 
 
-@primitive(shape_rule=_slice_set, aliases=("set",), numerics=PROMOTE_COMMON, batching=_strided, samples=PARTS)
+@primitive(
+    shape_rule=_slice_set,
+    aliases=("set",),
+    numerics=PROMOTE_COMMON,
+    sharding=along_first_axis(_split_part),
+    batching=_strided,
+    samples=PARTS,
+)
 def slice_set(x: Array, y: Array, *, strides: Ints, offset: int = 0, out: Array | None = None) -> Array:
     """x with its part of y's shape at `offset` with `strides`, counted in elements of the flattened x, set to y."""
     out = _copied(x, out)

@@ -14,6 +14,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_float, require_integer
+from engine.core.sharding_rules import matrix_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.elementwise.casting import cast
 from engine.ops.elementwise.elementwise import cos, sin
@@ -45,6 +46,7 @@ def _rotate_pairs(x: Value, cosines: Value, sines: Value, *, mode: Mode, inverse
 
 @primitive(
     shape_rule=_rotate_pairs,
+    sharding=matrix_axes("111", "1"),
     batching=spread,
     samples=[
         sample((2, 3, 4), (3, 2), (3, 2)),

@@ -160,7 +160,7 @@ def _(work: Work) -> list[Call] | None:
     (out,), eps = work.outputs, work.attrs.get("eps")
     calls = elementwise(UNARY_KERNELS, "logit")(work if eps is None else replace(work, inputs=[out]))
     limited = [] if eps is None else with_numbers(work, CLAMP, eps, 1 - eps)
-    return None if calls is None or limited is None else [*limited, *calls]
+    return None if calls is None or limited is None else [*limited, *(replace(call, alone=True) for call in calls)]
 
 
 def _division(op: str) -> Lowering:
