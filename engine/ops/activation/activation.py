@@ -209,7 +209,22 @@ def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None
 
 @hardtanh.vjp
 def _(g: Value, y: Value, x: Value, *, min: float, max: float) -> Value:
-    return where((x > min) & (x < max), g, 0.0)
+    return hardtanh_backward(g, y, min=min, max=max)
+
+
+@primitive(
+    shape_rule=broadcast,
+    numerics=PROMOTE_FLOAT,
+    samples=[sample((2, 3), away_from((-1.0, 1.0), 2, 3)), sample((2,), away_from((0.0, 6.0), 2), min=0.0, max=6.0)],
+)
+def hardtanh_backward(g: Array, y: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None = None) -> Array:
+    """g where min < y < max, else 0: the gradient of hardtanh, given its output y."""
+    return store_result(np.where((y > min) & (y < max), g, number(0, g.dtype)), out)
+
+
+@hardtanh_backward.vjp
+def _(u: Value, gx: Value, g: Value, y: Value, *, min: float, max: float) -> object:
+    return hardtanh_backward(u, y, min=min, max=max), None
 
 
 @composite(samples=[sample(away_from((0.0, 6.0), 2, 3))])

@@ -35,7 +35,7 @@ SAME_BITS = (
     "max_unpool", "minimum", "ne", "neg", "random_uniform", "relu", "relu_backward", "reshape", "scale",
     "sign", "slice_scatter", "sqrt", "square", "step", "sub", "threshold", "trunc", "where", "embedding",
     "amax", "amin", "arange", "argmin", "bin_argmax", "diag_mask_inf", "diagonal_scatter", "eye", "full",
-    "index_get", "linspace", "one_hot", "ones", "pad", "tril", "triu", "zeros",
+    "hardtanh", "hardtanh_backward", "index_get", "linspace", "one_hot", "ones", "pad", "tril", "triu", "zeros",
 )  # fmt: skip
 """Ops whose compiled kernels follow IEEE arithmetic, as NumPy's do.
 

@@ -11,12 +11,12 @@ from engine.execution.native.inline.error_function import normal_share
 from engine.execution.native.inline.logarithm import expm1, log1p
 from engine.execution.native.inline.pointers import float_of, frozen, view
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
-from engine.execution.native.kernels.elementwise import FIRST, OUT, apply, binary, operands, unary
+from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, apply, binary, operands, unary
 from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.activation.gated import CUBIC, DENSITY_AT_0, QUICK, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
 
-PARAMETERS = 14
-"""Where the words of a kernel with one operand have two numbers more."""
+PARAMETERS, LIMITS = 14, 19
+"""Where the words of a kernel with one operand, and with two, have two numbers more."""
 
 
 def with_parameters(a: Any) -> None:
@@ -41,6 +41,35 @@ def with_parameters(a: Any) -> None:
                     for e in range(n):
                         view(out + e * out_apart, 1, real)[0] = apply(view(x + e * x_apart, 1, real)[0], p, q)
                 out, x = out + out_step, x + x_step
+
+
+def two_with_parameters(a: Any) -> None:
+    """Apply a function of two numbers and of two that are the same for all."""
+    rows, n, p, q = a[2], a[3], real(float_of(a[LIMITS])), real(float_of(a[LIMITS + 1]))
+    out_step, x_step, y_step = a[OUT + 3], a[FIRST + 3], a[SECOND + 3]
+    out_apart, x_apart, y_apart = a[OUT + 4], a[FIRST + 4], a[SECOND + 4]
+    for i in range(a[0]):
+        for j in range(a[1]):
+            out = a[OUT] + i * a[OUT + 1] + j * a[OUT + 2]
+            x = a[FIRST] + i * a[FIRST + 1] + j * a[FIRST + 2]
+            y = a[SECOND] + i * a[SECOND + 1] + j * a[SECOND + 2]
+            for _ in range(rows):
+                if out_apart == itemsize and x_apart == itemsize and y_apart == itemsize:
+                    xs, ys, zs = view(x, n, real), view(y, n, real), view(out, n, real)
+                    if x == out:  # loops of their own, as above
+                        for e in range(zs.size):
+                            zs[e] = apply(frozen(zs[e]), ys[e], p, q)
+                    elif y == out:
+                        for e in range(zs.size):
+                            zs[e] = apply(xs[e], frozen(zs[e]), p, q)
+                    else:
+                        for e in range(zs.size):
+                            zs[e] = apply(xs[e], ys[e], p, q)
+                else:
+                    for e in range(n):
+                        first, second = view(x + e * x_apart, 1, real)[0], view(y + e * y_apart, 1, real)[0]
+                        view(out + e * out_apart, 1, real)[0] = apply(first, second, p, q)
+                out, x, y = out + out_step, x + x_step, y + y_step
 
 
 # -- gelu, each form by the formula of the op's own kernel ------------------------------------------------------------
@@ -144,6 +173,8 @@ PARAMETRIZED: Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "softshrink": (("lambd",), lambda x, size, _: x - (size if x > size else (-size if x < -size else x))),
 }
 """By name of an op, which attributes the function takes behind the number."""
+EXACT = ("hardshrink", "hardtanh", "leaky_relu", "softshrink")
+"""Those that round at most once: vectors and single numbers agree, so that chains may have them."""
 
 
 def _chosen(kernels: Mapping[str, Kernel]) -> Callable[[Work], list[Call] | None]:
@@ -169,7 +200,7 @@ def _parametrized(op: str) -> Callable[[Work], list[Call] | None]:
             return None
         numbers = [float(work.attrs[name]) for name in names]
         numbers += [0.0] * (2 - len(numbers))
-        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True, alone=True)]
+        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True, alone=op not in EXACT)]
 
     return lower
 
@@ -179,6 +210,22 @@ def _words(work: Work) -> tuple[Any, ...] | None:
     if dtype not in FLOATS or any(array.dtype != dtype for array in work.inputs):
         return None
     return operands(work)
+
+
+HARDTANH_BACKWARD = Kernel(
+    two_with_parameters,
+    name="hardtanh_backward",
+    parts={"apply": lambda g, y, low, high: g if (y > low) & (y < high) else real(0)},
+)
+
+
+@lowers("hardtanh_backward")
+def _(work: Work) -> list[Call] | None:
+    words = _words(work)
+    if words is None:
+        return None
+    limits = (float(work.attrs["min"]), float(work.attrs["max"]))
+    return [Call(HARDTANH_BACKWARD, work.outputs[0].dtype, (*words, *limits), elementwise=True)]
 
 
 lowers("gelu")(_chosen(GELU))

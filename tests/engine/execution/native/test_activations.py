@@ -57,6 +57,27 @@ def test_gradients_of_gelu_are_those_of_numpy(approximate: str, dtype: str, run_
     np.testing.assert_allclose(actual, wanted, rtol=rtol, atol=rtol / 3)
 
 
+@each_row("dtype", DTYPES)
+@each_row("over", [None, 0, 1], ids=["apart", "over g", "over y"])
+def test_the_gradient_of_hardtanh_is_that_of_numpy(
+    over: int | None, dtype: str, run_both: RunBoth, compiled: Callable[..., bool]
+) -> None:
+    """For any numbers, at the limits too, in rows and through views, and in place."""
+    y = np.append(inputs(dtype), np.array([-2.0, 0.5], dtype))
+    g = np.cos(np.arange(y.size)).astype(dtype)
+    g[:3] = np.nan, np.inf, -np.inf
+    attrs = {"min": -2.0, "max": 0.5}
+    if over is None:
+        for cut in (slice(None), slice(None, None, 3)):
+            ((actual,), (wanted,)) = run_both("hardtanh_backward", g[cut], y[cut], **attrs)
+            np.testing.assert_array_equal(actual, wanted)
+    else:
+        (wanted,) = run_both("hardtanh_backward", g, y, **attrs)[1]
+        operands = [g, y]
+        assert compiled("hardtanh_backward", operands, [operands[over]], attrs)
+        np.testing.assert_array_equal(operands[over], wanted)
+
+
 @pytest.mark.parametrize("op", ["gelu", "hardtanh"])
 def test_an_activation_may_be_computed_in_place(op: str, compiled: Callable[..., bool], run_both: RunBoth) -> None:
     """Its result lies over its operand."""

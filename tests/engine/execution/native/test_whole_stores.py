@@ -23,7 +23,7 @@ def assembly(kernel: Kernel) -> str:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="code of this processor is no code of that one")
-@pytest.mark.parametrize("name", ["relu_backward", "maximum", "max_pool_inside"])
+@pytest.mark.parametrize("name", ["relu_backward", "hardtanh_backward", "maximum", "max_pool_inside"])
 def test_nothing_is_stored_by_a_mask(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.execution.native.code_folder.code_folder", lambda: None)
     monkeypatch.setattr("engine.execution.native.inline.vectors.vector_bytes", lambda: 32)
