@@ -7,13 +7,14 @@ from functools import reduce
 import numpy as np
 
 from engine.core.attributes import Count
-from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION
+from engine.core.declarations import AUTOCAST_FLOAT32, PRECISE_COMPOSITION, Sharding
 from engine.core.dtypes import BOOL, FLOAT16, FLOAT32, INT64, computing_dtype
 from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.losses import Loss, LossOperand, target
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, Sample, integers, sample
 from engine.core.shape_rules import require_float, require_integer
+from engine.core.sharding_rules import Case, Cut, batch_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.elementwise.casting import cast, stop_gradient
 from engine.ops.elementwise.comparison import eq, where
@@ -152,6 +153,16 @@ def _prepared(
     return np.take_along_axis(wide, lattice[0][None], axis=2), lattice
 
 
+def _by_rows(inputs: str, output: str) -> Sharding:
+    """Return the rules of rows; labels of all rows in one list cannot be split."""
+    rules = batch_axes(inputs, output)
+
+    def split(case: Case) -> Cut | None:
+        return rules.split(case) if len(case.shapes[-3]) == 2 else None
+
+    return Sharding(split)
+
+
 def _lists(*shape: int, low: int = 1, high: int = 3) -> Argument:
     return integers(low, high, *shape)
 
@@ -168,7 +179,13 @@ def _ctc_losses(log_probs: Value, targets: Value, input_lengths: Value, target_l
     return Spec(log_probs.shape[1:2], log_probs.dtype)
 
 
-@primitive(shape_rule=_ctc_losses, numerics=AUTOCAST_FLOAT32, batching=join_rows((0,), (1, 2, 3)), samples=_samples())
+@primitive(
+    shape_rule=_ctc_losses,
+    numerics=AUTOCAST_FLOAT32,
+    sharding=_by_rows("1000", "0"),
+    batching=join_rows((0,), (1, 2, 3)),
+    samples=_samples(),
+)
 def ctc_losses(
     log_probs: Array, targets: Array, input_lengths: Array, target_lengths: Array, *, blank: int = 0
 ) -> Array:
@@ -197,6 +214,7 @@ def _ctc_losses_backward(
 @primitive(
     shape_rule=_ctc_losses_backward,
     numerics=AUTOCAST_FLOAT32,
+    sharding=_by_rows("01000", "1"),
     batching=join_rows((1,), (0, 2, 3, 4)),
     samples=_samples(Argument((2,), lambda generator, shape: generator.random(shape))),
 )

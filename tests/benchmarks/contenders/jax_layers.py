@@ -16,11 +16,12 @@ def linear(w: Arrays, name: str, x: jax.Array) -> jax.Array:
     return x @ w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
-def convolve(weight: jax.Array, x: jax.Array, stride: int = 1) -> jax.Array:
-    """Convolve [batch, height, width, channels] by a square kernel, padded by 1 as in PyTorch."""
-    kernel = weight.transpose(2, 3, 1, 0)
+def convolve(weight: jax.Array, x: jax.Array, stride: int = 1, groups: int = 1) -> jax.Array:
+    """Convolve [batch, height, width, channels] by a square kernel, padded by 1 unless it is 1."""
+    kernel, border = weight.transpose(2, 3, 1, 0), (min(weight.shape[2] // 2, 1),) * 2
+    order = ("NHWC", "HWIO", "NHWC")
     return lax.conv_general_dilated(
-        x, kernel, (stride, stride), ((1, 1), (1, 1)), dimension_numbers=("NHWC", "HWIO", "NHWC")
+        x, kernel, (stride, stride), (border, border), dimension_numbers=order, feature_group_count=groups
     )
 
 

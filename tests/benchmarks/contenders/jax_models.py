@@ -31,6 +31,7 @@ from tests.benchmarks.families import (
     Recurrent,
     ResidualNet,
     Segmenter,
+    SeparableNet,
     Tabular,
     Transformer,
     VariationalAutoencoder,
@@ -51,6 +52,7 @@ def model(family: Family) -> Model:
         Logistic: _logistic,
         ConvNet: _conv_net,
         ResidualNet: _residual_net,
+        SeparableNet: _separable_net,
         Autoencoder: _autoencoder,
         Transformer: _transformer,
         Encoder: _encoder,
@@ -78,7 +80,7 @@ def stored(weights: Columns) -> Arrays:
 
 def statistics(family: Family, weights: Columns) -> Arrays:
     """Return the running means and variances that batch norms start with."""
-    if not isinstance(family, ResidualNet):
+    if not isinstance(family, ResidualNet | SeparableNet):
         return {}
     norms = [name.removesuffix(".bias") for name in weights if name.endswith(".bias") and name != "linear_0.bias"]
     start = {f"{norm}.mean": jnp.zeros(weights[f"{norm}.bias"].shape) for norm in norms}
@@ -137,6 +139,17 @@ def _residual_net(family: ResidualNet) -> Model:
             y = jax.nn.relu(_batch_norm(w, s, f"{block}.1", convolve(w[f"{block}.0.weight"], x)))
             y = _batch_norm(w, s, f"{block}.4", convolve(w[f"{block}.3.weight"], y))
             x = jax.nn.relu(x + y)
+        return linear(w, "linear_0", x.mean((1, 2))), s
+
+    return scores
+
+
+def _separable_net(family: SeparableNet) -> Model:
+    def scores(w: Arrays, s: Arrays, x: jax.Array) -> tuple[jax.Array, Arrays]:
+        x, s = x.transpose(0, 2, 3, 1), dict(s)
+        for place, (before, _, stride) in enumerate(family.convolutions()):
+            x = convolve(w[f"conv2d_{place}.weight"], x, stride, before if place % 2 else 1)
+            x = jax.nn.relu6(_batch_norm(w, s, f"batch_norm_{place}", x))
         return linear(w, "linear_0", x.mean((1, 2))), s
 
     return scores

@@ -30,6 +30,7 @@ from tests.benchmarks.families import (
     Recurrent,
     ResidualNet,
     Segmenter,
+    SeparableNet,
     Tabular,
     Transformer,
     VariationalAutoencoder,
@@ -44,6 +45,7 @@ def module(family: Family, weights: Columns) -> nn.Module:
         Logistic: lambda family, weights: weights.linear("linear_0.weight"),
         ConvNet: _conv_net,
         ResidualNet: _residual_net,
+        SeparableNet: _separable_net,
         Autoencoder: _autoencoder,
         Transformer: Characters,
         Encoder: Reader,
@@ -99,6 +101,15 @@ def _residual_net(family: ResidualNet, weights: Weights) -> nn.Module:
     for place in range(len(family.channels)):
         layers.append(weights.convolution(f"conv2d_{place}", 2 if place else 1, bias=False))
         layers += [weights.batch_norm(f"batch_norm_{place}"), nn.ReLU(), Block(weights, f"residual_{place}")]
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), weights.linear("linear_0.weight"))
+
+
+def _separable_net(family: SeparableNet, weights: Weights) -> nn.Module:
+    layers: list[nn.Module] = []
+    for place, (before, kernel, stride) in enumerate(family.convolutions()):
+        groups = before if place % 2 else 1
+        layers.append(weights.convolution(f"conv2d_{place}", stride, bias=False, kernel=kernel, groups=groups))
+        layers += [weights.batch_norm(f"batch_norm_{place}"), nn.ReLU6()]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), weights.linear("linear_0.weight"))
 
 

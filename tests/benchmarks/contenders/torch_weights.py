@@ -27,9 +27,12 @@ class Weights:
         layer.weight, layer.bias = self[f"{name}.weight"], self[f"{name}.bias"]
         return layer
 
-    def convolution(self, name: str, stride: int = 1, *, bias: bool = True, kernel: int = 3) -> nn.Conv2d:
+    def convolution(
+        self, name: str, stride: int = 1, *, bias: bool = True, kernel: int = 3, groups: int = 1
+    ) -> nn.Conv2d:
         created = self[f"{name}.weight"]
-        layer = nn.Conv2d(created.shape[1], created.shape[0], kernel, stride=stride, padding=1, bias=bias)
+        channels, padding = (groups * created.shape[1], created.shape[0]), min(kernel // 2, 1)
+        layer = nn.Conv2d(*channels, kernel, stride=stride, padding=padding, groups=groups, bias=bias)
         layer.weight = created
         if bias:
             layer.bias = self[f"{name}.bias"]

@@ -6,7 +6,7 @@ NumPy only: contenders of every library read their model from here.
 from __future__ import annotations
 
 from tests.benchmarks.families.dense import Logistic, Mlp
-from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet
+from tests.benchmarks.families.images import Autoencoder, ConvNet, ResidualNet, SeparableNet
 from tests.benchmarks.families.normed_images import ConvNext, Discriminator
 from tests.benchmarks.families.pairs import Contrastive
 from tests.benchmarks.families.probabilistic import GaussianProcess, MixtureDensity, VariationalAutoencoder
@@ -22,6 +22,7 @@ Family = (
     | Logistic
     | ConvNet
     | ResidualNet
+    | SeparableNet
     | Autoencoder
     | Transformer
     | Encoder
@@ -60,6 +61,7 @@ __all__ = [
     "Recurrent",
     "ResidualNet",
     "Segmenter",
+    "SeparableNet",
     "Tabular",
     "Transformer",
     "VariationalAutoencoder",

@@ -83,6 +83,55 @@ class ResidualNet:
 
 
 @dataclass(frozen=True)
+class SeparableNet:
+    """Blocks of a convolution of each channel by itself and one of kernel 1, all with batch norm and ReLU6."""
+
+    stem: int = 32
+    blocks: tuple[tuple[int, int], ...] = ((64, 1), (64, 1), (128, 2))
+    """Channels and stride of each."""
+    size: int = 32
+    classes: int = 10
+
+    loss: ClassVar[Loss] = "cross_entropy"
+
+    def convolutions(self) -> list[tuple[int, int, int]]:
+        """Return the channels before, the kernel and the stride of each convolution."""
+        found, before = [(3, 3, 2)], self.stem
+        for channels, stride in self.blocks:
+            found += [(before, 3, stride), (before, 1, 1)]
+            before = channels
+        return found
+
+    def columns(self, rng: np.random.Generator, rows: int) -> Columns:
+        """Draw images of three channels, and labels."""
+        return {
+            "x": rng.standard_normal((rows, 3, self.size, self.size)),
+            "label": rng.integers(0, self.classes, rows),
+        }
+
+    def graph(self) -> Graph:
+        """Return the graph document."""
+        layers: list[Any] = [_convolution(self.stem, bias=False, stride=2), "batch_norm", "relu6"]
+        before = self.stem
+        for channels, stride in self.blocks:
+            layers += [_convolution(before, bias=False, stride=stride, groups=before), "batch_norm", "relu6"]
+            layers += [{"layer": "conv2d", "channels": channels, "kernel": 1, "bias": False}, "batch_norm", "relu6"]
+            before = channels
+        layers += ["global_avg_pool", {"layer": "linear", "units": self.classes}]
+        return of_layers({"x": ["batch", 3, self.size, self.size]}, layers)
+
+    def flops(self, rows: int) -> int:
+        """Count the operations of a step's products."""
+        size, before = self.size // 2, self.stem
+        total = size * size * 9 * 3 * self.stem * OF_DATA
+        for channels, stride in self.blocks:
+            size //= stride
+            total += size * size * before * (9 + channels) * WITHIN
+            before = channels
+        return 2 * rows * (total + before * self.classes * WITHIN)
+
+
+@dataclass(frozen=True)
 class Autoencoder:
     """Convolutions of kernel 3 and stride 2 with ReLU, transposed ones back to the image, and the squared error."""
 
