@@ -29,11 +29,10 @@ PANEL_BYTES, ROWS_BYTES = 2**19, 2**18
 """Largest panels together, or largest panel, and rows of a block: both stay in the second-level cache."""
 NEAR_BYTES = 2**20
 """A larger left operand is fetched from a far cache or memory, whose rows are asked for ahead."""
-READ_BYTES, FEW_ROWS = 2**22, 64
-"""An operand of more bytes is read by BLAS, unless the other one has few rows: each panel reads it once.
-
-With 16 registers, tiles are so small that more rows are no slower by BLAS (0.91 to 1.04 of its time on AVX2).
-"""
+READ_BYTES, READS = 2**22, 4
+"""An operand of more bytes is read so many times at most: otherwise it is the one that is packed, or BLAS reads it."""
+FEW_ROWS = 64
+"""With 16 registers, tiles are so small that more rows are no slower by BLAS (0.91 to 1.04 of its time on AVX2)."""
 LEAST = (8, 24, 32)
 """Rows, columns and depth of the smallest product; BLAS does not pack most of the smaller ones either."""
 
@@ -156,16 +155,25 @@ def by_panels(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     if ta or any(extent < least for extent, least in zip((m, n, k), LEAST, strict=True)):
         return None
     turned = bool(tb) and m < n
-    if tb:
-        large = registers() == 16 or max(m, n) * k * size > READ_BYTES
-        if k * VECTORS * register > PANEL_BYTES or (min(m, n) > FEW_ROWS and large):
+    if tb and registers() == 16:
+        if k * VECTORS * register > PANEL_BYTES or min(m, n) > FEW_ROWS:
             return None
+    elif tb:
+        turned = turned and _has_near_panels(m, n, k, size)
     elif register != 64 or m * n * k <= SMALL or m * k * size > READ_BYTES:
         return None
     operands = ((m, a, lda), (n, b, ldb))
     (rows, read, apart), (columns, packed, step) = operands[::-1] if turned else operands
     found = (rows, columns, k, read, apart * size, packed, step * size, c, ldc * size, turned)
     return [packed_call(found, dtype, tb)]
+
+
+def _has_near_panels(rows: int, columns: int, depth: int, size: int) -> bool:
+    """Return whether panels of all the depth of `rows` stay in a cache while the other operand is read a few times."""
+    wide = -(-rows * size // vector_bytes())
+    panel = depth * min(wide, VECTORS) * vector_bytes()
+    reads = -(-wide // (VECTORS * max(PANEL_BYTES // panel, 1)))
+    return panel <= NEAR_BYTES and (columns * depth * size <= READ_BYTES or reads <= READS)
 
 
 def packed_call(found: tuple[Argument, ...], dtype: np.dtype[Any], transposed: Argument) -> Call:

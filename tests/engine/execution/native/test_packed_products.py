@@ -12,10 +12,11 @@ import pytest
 
 from engine.core.value import Array
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernels.packed_product import DEPTH, LEAST, packed_product
+from engine.execution.native.kernels.packed_product import BLOCK_DEPTH, DEPTH, LEAST, packed_product
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 from tests.support.matrices import WIDER, part
+from tests.support.rows import each_row
 
 packing = sys.modules[packed_product.body.__module__]
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
@@ -66,3 +67,24 @@ def test_not_a_number_stays_in_its_row_and_column(tb: bool, run_both: RunBoth) -
     right = b if tb else np.ascontiguousarray(b.T)
     (found,), (plain,) = run_both("matrix_product", a, right, transpose_a=False, transpose_b=tb)
     np.testing.assert_array_equal(np.isfinite(found), np.isfinite(plain))
+
+
+@pytest.mark.skipif(vector_bytes() != 64, reason="sizes of panels of AVX-512")
+@each_row(
+    ("m", "n", "k", "turned"),
+    [
+        (16, 256, 8192, True),
+        (64, 128, 8192, False),  # a panel of all the depth is as large as the cache
+        (64, 64, 8192, False),  # no operand has fewer rows
+        (96, 1500, 2000, True),
+        (256, 2048, 2048, False),  # six panels would read 16 MB each
+        (256, 512, 2048, True),
+    ],
+)
+def test_the_operand_with_fewer_rows_is_packed_where_all_its_depth_stays_near(
+    m: int, n: int, k: int, turned: bool
+) -> None:
+    calls = packing.by_panels((False, True, m, n, k, 0, k, 0, k, 0, n), np.dtype(np.float32))
+    assert calls[0].arguments[9] is turned
+    depth = calls[0].arguments[17]
+    assert depth == (k if turned else BLOCK_DEPTH)
