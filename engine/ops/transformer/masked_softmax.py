@@ -12,6 +12,7 @@ from engine.core.errors import AttributeValueError, DTypeError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import booleans, sample
 from engine.core.shape_rules import broadcast_shapes, require_float
+from engine.core.sharding_rules import Case, Cut, along_first_axis, matrix_axes
 from engine.core.value import Array, Spec, Value
 from engine.ops.activation.softmax import softmax_backward
 from engine.ops.math.arithmetic import scale as scaled
@@ -71,10 +72,20 @@ def _soft_max(x: Value, mask: Value | None = None, *, scale: float, max_bias: fl
     return x.spec
 
 
+ROWS, HEADS = matrix_axes("11", "1"), matrix_axes("33", "3")
+
+
+def _split_scores(case: Case) -> Cut | None:
+    """Split any axis but the last one, or with slopes those in front of the heads."""
+    found: Cut | None = (HEADS if case.attrs["max_bias"] else ROWS).split(case)
+    return found
+
+
 @primitive(
     shape_rule=_soft_max,
     aliases=("soft_max_ext",),
     numerics=AUTOCAST_FLOAT32,
+    sharding=along_first_axis(_split_scores),
     samples=[
         sample((2, 3), scale=0.5),
         sample((3, 2, 4), (2, 4), max_bias=8.0),

@@ -71,6 +71,14 @@ def stepped(high: Any, low: Any) -> Any:
     )
 
 
+def distance(steps: int) -> tuple[np.uint64, ...]:
+    """Return what `multiply_add` takes for so many steps at once: a factor and a summand, as halves."""
+    factor, plus = 1, 0
+    for _ in range(steps):
+        factor, plus = factor * MULTIPLIER % 2**128, (plus * MULTIPLIER + INCREMENT) % 2**128
+    return tuple(np.uint64(half) for number in (factor, plus) for half in divmod(number, 2**64))
+
+
 @inline
 def output(high: Any, low: Any) -> Any:
     """Return the 64 random bits of a state."""
