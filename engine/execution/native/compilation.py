@@ -50,6 +50,7 @@ COMMON = frozenset(
         "deliver_rows_float32",
         "div_float32",
         "divide_float32",
+        "dot_product_float32",
         "eq_int64",
         "erase_float32",
         "feed_int64",

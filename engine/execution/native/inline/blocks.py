@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 from numba import types
 from numba.extending import intrinsic
 
 from engine.execution.native.inline.vectors import WORD, Emitter, registers, vector_bytes
+
+Kind = TypeVar("Kind", bound=tuple[int, ...])
 
 VECTORS = 3
 """Maximum number of vectors in a row of a block of products."""
@@ -198,9 +200,7 @@ def _gradient(
                 emit.store(value, place)
 
 
-def choose(
-    builder: Any, choice: Any, kinds: Sequence[tuple[int, tuple[int, int]]], one: Callable[[tuple[int, int]], None]
-) -> None:
+def choose(builder: Any, choice: Any, kinds: Sequence[tuple[int, Kind]], one: Callable[[Kind], None]) -> None:
     """Write the code of each kind, and run that which the word `choice` names."""
     after = builder.append_basic_block("chosen")
     switch = builder.switch(choice, after)

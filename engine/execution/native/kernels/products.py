@@ -14,6 +14,7 @@ from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, kernel, real
 from engine.execution.native.kernels.blocked_product import by_blocks
+from engine.execution.native.kernels.dot_product import by_dots
 from engine.execution.native.kernels.half_product import by_tiles
 from engine.execution.native.kernels.matrix_vector import by_vector
 from engine.execution.native.kernels.packed_product import by_panels
@@ -121,7 +122,7 @@ def _one(a: Array, b: Array, c: Array, ta: bool, tb: bool, *more: int) -> list[C
     words = (lies_a != ta, lies_b != tb, m, n, k, a, lda, b, ldb, c, ldc, 0, *more)
     if _are_halves(a, b, c):
         return by_tiles(words) or by_pairs(words)
-    ways = () if more else (by_vector, by_rows, by_parts, by_pieces, by_panels, by_blocks)
+    ways = () if more else (by_vector, by_rows, by_parts, by_dots, by_pieces, by_panels, by_blocks)
     found = next((calls for calls in (way(words, c.dtype) for way in ways) if calls), None)
     return found or [Call(products if more else product, c.dtype, words)]
 
