@@ -58,6 +58,8 @@ def sum_array(x: Array, axes: tuple[int, ...] | None, keepdims: bool = False, ou
     1e-2 of a float32 sum of a million rows. Here every float32 or float16 sum is pairwise or in blocks, which the BLAS
     sums as products with ones: three times as fast, and more accurate.
     """
+    if out is not None and not x.flags.c_contiguous:  # into `out` NumPy would add in another order
+        return _store(sum_array(x, axes, keepdims), out)
     if x.dtype is FLOAT32 and x.size <= BLOCK:  # a small sum takes no longer than the questions below
         return np.asarray(np.add.reduce(x, axes, None, out, keepdims))  # type: ignore[call-overload]
     if axes is None:

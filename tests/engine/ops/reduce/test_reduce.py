@@ -166,6 +166,17 @@ def test_float32_sums_are_accurate_along_every_axis(shape: tuple[int, ...], axes
     np.testing.assert_allclose(OPS["mean"](x, axis=axes).numpy(), exact / (x.size // exact.size), rtol=1e-5)
 
 
+@each_row("name", ["sum", "mean", "prod"])
+@each_row("dtype", ["float32", "float64"])
+def test_a_result_that_is_given_has_the_same_bits(name: str, dtype: str) -> None:
+    """Of an operand whose neighbours in memory lie along another axis than the last."""
+    x = np.random.default_rng(3).uniform(0.5, 1.5, (16, 16, 96)).astype(dtype).transpose(2, 1, 0)
+    for axis in (0, 1, 2, (0, 1), (1, 2)):
+        alone = OPS[name].body(x, axis=axis, keepdims=True)
+        given = OPS[name].body(x, axis=axis, keepdims=True, out=np.empty(alone.shape, dtype))
+        np.testing.assert_array_equal(given, alone)
+
+
 def test_a_bias_gradient_over_a_million_rows_is_accurate() -> None:
     x = tensor(np.full((1_000_000, 4), 0.1, np.float32))
     bias = tensor(np.zeros(4, np.float32), requires_grad=True)
