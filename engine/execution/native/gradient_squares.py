@@ -45,7 +45,7 @@ def _takes_squares(
     """Let the step that makes a table add up its squares, if there is one that can; return whether it does.
 
     `tables` has the places of the last steps that add rows to tables, by the addresses of these. The step writes the
-    sum before all steps behind it: none of them may use that memory.
+    sum before all steps behind it: none of them may use that memory, nor change the table in place.
     """
     if not (isinstance(step, list) and len(step) == 1 and step[0].kernel is square_sums):
         return False
@@ -56,7 +56,7 @@ def _takes_squares(
     adding, between = joined[place], joined[place + 1 :]
     assert isinstance(adding, list)
     words = list(adding[0].arguments)
-    if not _is_same(words[TABLE], table) or any(_uses(later, out) for later in between):
+    if not _is_same(words[TABLE], table) or any(_uses(later, out) or _uses(later, table) for later in between):
         return False
     words[SQUARES] = out
     joined[place] = [replace(adding[0], arguments=tuple(words))]

@@ -89,6 +89,11 @@ def test_squares_are_not_written_where_a_step_between_writes() -> None:
     assert len(joined_squares(table_steps(np.zeros((7, 3), np.float32), squares, apart=squares))) == 3
 
 
+def test_squares_are_those_of_a_table_that_a_step_between_has_changed() -> None:
+    table = np.zeros((7, 3), np.float32)
+    assert len(joined_squares(table_steps(table, np.zeros((), np.float32), apart=table))) == 3
+
+
 def test_squares_of_another_table_have_a_kernel_of_their_own() -> None:
     steps = table_steps(np.zeros((7, 3), np.float32), np.zeros((), np.float32))
     others = table_steps(np.zeros((7, 3), np.float32), np.zeros((), np.float32))
