@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from engine.core.errors import PlanError
 from engine.core.sharding_rules import PARTIAL, Case, State, cut, part_attrs
@@ -308,8 +309,9 @@ def _check_parts(plan: Plan, run: StepRun, about: str) -> None:
     shapes = [_whole_shape(plan, seen) for seen in run.inputs]
     results = [_whole_shape(plan, seen) for seen in run.outputs]
     attrs = part_attrs(step.attrs, plan.buffers[step.outputs[0]].spec.shape, results[0])
-    for by_columns in (False, True):
-        found = cut(Case(step.op, attrs, shapes, states, results, by_columns), plan.shards)
+    # What shards read parts of may be whole, or have been computed in these parts.
+    for read, by_columns in product((states, (None,) * len(states)), (False, True)):
+        found = cut(Case(step.op, attrs, shapes, read, results, by_columns), plan.shards)
         if found is not None and (tuple(found.windows), tuple(found.states)) == (states, made):
             return
     raise PlanError(f"{about}: shards see its inputs by {states} and make its results by {made}, which no rule allows")
