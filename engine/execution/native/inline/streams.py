@@ -72,7 +72,7 @@ def stepped(high: Any, low: Any) -> Any:
 
 
 def distance(steps: int) -> tuple[np.uint64, ...]:
-    """Return what `multiply_add` takes for so many steps at once: a factor and a summand, as halves."""
+    """Return the factor and the summand, as halves, by which `multiply_add` takes several steps at once."""
     factor, plus = 1, 0
     for _ in range(steps):
         factor, plus = factor * MULTIPLIER % 2**128, (plus * MULTIPLIER + INCREMENT) % 2**128

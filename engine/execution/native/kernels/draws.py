@@ -69,7 +69,7 @@ def spread(out: Any, factor: Any, low: Any, top: Any) -> None:
 
 @inline
 def stream_at(key: Any, step: Any, words: Any) -> Any:
-    """Return the state of a key's stream behind so many words."""
+    """Return the state of a key's stream after a number of words."""
     high, low = started(view(key, 1, np.uint64)[0], view(key + step, 1, np.uint64)[0])
     return moved(high, low, words)
 

@@ -30,7 +30,7 @@ PANEL_BYTES, ROWS_BYTES = 2**19, 2**18
 NEAR_BYTES = 2**20
 """A larger left operand is fetched from a far cache or memory, whose rows are asked for ahead."""
 READ_BYTES, READS = 2**22, 4
-"""An operand of more bytes is read so many times at most: otherwise it is the one that is packed, or BLAS reads it."""
+"""An operand of more bytes is read up to READS times; beyond that it is packed, or BLAS reads it."""
 FEW_ROWS = 64
 """With 16 registers, tiles are so small that more rows are no slower by BLAS (0.91 to 1.04 of its time on AVX2)."""
 LEAST = (8, 24, 32)
