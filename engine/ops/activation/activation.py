@@ -209,7 +209,9 @@ def hardtanh(x: Array, *, min: float = -1.0, max: float = 1.0, out: Array | None
 
 @hardtanh.vjp
 def _(g: Value, y: Value, x: Value, *, min: float, max: float) -> Value:
-    return hardtanh_backward(g, y, min=min, max=max)
+    # As y has them: 0.7 is larger than the bfloat16 that it is stored as.
+    low, high = (float(np.asarray(limit, y.dtype)) for limit in (min, max))
+    return hardtanh_backward(g, y, min=low, max=high)
 
 
 @primitive(

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import engine
+from engine.core.dtypes import BFLOAT16
 from engine.core.value import Array
 from tests.support.rows import each_row
 
@@ -76,6 +78,27 @@ def test_the_gradient_of_hardtanh_is_that_of_numpy(
         operands = [g, y]
         assert compiled("hardtanh_backward", operands, [operands[over]], attrs)
         np.testing.assert_array_equal(operands[over], wanted)
+
+
+@each_row("executor", ["native", "numpy"])
+@each_row("precision", ["mixed_float16", *(["mixed_bfloat16"] if BFLOAT16 is not None else [])])
+@each_row("limit", [0.1, 0.3, 0.7])
+def test_what_hardtanh_limits_has_no_gradient_in_half_types(limit: float, precision: str, executor: str) -> None:
+    """Limits that these types round down and up."""
+    graph = {
+        "inputs": {"x": ["batch", 4]},
+        "parameters": {"w": {"shape": [8, 4], "init": {"kind": "ones"}}},
+        "program": f"h = linear(x, w)\nloss = mean(hardtanh(h, min={-limit}, max={limit}) + hardtanh(-h, max={limit}))",
+    }
+    recipe = {"optimizer": {"kind": "sgd", "lr": 0.1}, "steps": 1, "batch_size": 8, "precision": precision}
+    fit = engine.Fit(
+        engine.parse_graph(graph),
+        engine.read_recipe({**recipe, "record": {"every_steps": 1, "gradient_norms": True}}),
+        {"x": np.full((8, 4), 5, np.float32)},
+        execution=engine.Execution(executor, 1),
+    )
+    (row,) = fit.advance()
+    assert row.values["grad_norm/w"] == 0
 
 
 @pytest.mark.parametrize("op", ["gelu", "hardtanh"])
