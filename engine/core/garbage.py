@@ -37,6 +37,8 @@ class OldGenerations:
             self._blocks += 1
             if self._blocks == 1:
                 self._usual = gc.get_threshold()
+                if gc.get_count()[1] > self._usual[1]:
+                    gc.collect(1)  # due since the last block, of which most is gone by now
                 gc.set_threshold(self._usual[0], COLLECTIONS_BETWEEN, self._usual[2])
 
     def _leave(self) -> None:

@@ -110,7 +110,9 @@ class _Template:
 
     def __init__(self, traced: _TracedLayer) -> None:
         scope = traced.scope
-        self._traced, self._graph = traced, scope.graph
+        # Not `traced`, which keeps the template: a cycle would keep the whole trace until a garbage collection.
+        self._kind, self._table_bytes = traced.kind, traced.table_bytes
+        self._name, self._reference, self._graph = scope.name, traced.reference, scope.graph
         self._slots: dict[object, int] = {traced.x.key: 0}
         self._states: list[tuple[str, bool, StateSpec]] = []
         for name, trained in scope.states:
@@ -132,7 +134,7 @@ class _Template:
         """Add the layer to the draft of `scope`, with another input; return its output."""
         reference, name, budget = scope.draft.references[x.key], scope.name, self._graph.budget
         if self._graph.known_results is None:
-            budget.charge_table(self._traced.kind, self._traced.table_bytes)
+            budget.charge_table(self._kind, self._table_bytes)
         values = [x]
         for suffix, trained, state in self._states:
             values.append(scope.add_state(name + suffix, state, trained=trained))
@@ -165,15 +167,14 @@ class _Template:
         return [node.output(index) for index in range(len(node.outputs))]
 
     def _suffix(self, name: str) -> str:
-        return name[len(self._traced.scope.name) :]
+        return name[len(self._name) :]
 
     def _node_template(self, node: NodeSpec) -> _NodeTemplate:
         operations: list[_Operation] = []
         for value in self._graph.values[node.name]:
             self._find_operations(value, operations)
         inputs = tuple(
-            None if of == self._traced.reference else self._suffix(of) if isinstance(of, str) else of
-            for of in node.inputs
+            None if of == self._reference else self._suffix(of) if isinstance(of, str) else of for of in node.inputs
         )
         outputs = tuple(self._slot(value) for value in self._graph.values[node.name])
         return _NodeTemplate(self._suffix(node.name), node.op, inputs, node.attrs, operations, outputs)

@@ -51,3 +51,13 @@ def test_blocks_of_several_threads_overlap() -> None:
     with ThreadPoolExecutor(2) as threads:
         assert USUAL not in list(threads.map(enter, range(2)))
     assert gc.get_threshold() == USUAL
+
+
+def test_a_collection_that_is_due_happens_before_the_block() -> None:
+    generations = OldGenerations()
+    with generations.deferred():
+        due: list[list[int]] = [[] for _ in range(USUAL[0] * 2 * USUAL[1])]
+        assert gc.get_count()[1] > USUAL[1]
+    del due
+    with generations.deferred():
+        assert gc.get_count()[1] < USUAL[1]

@@ -1,5 +1,8 @@
 """A layer that is copied, since an equal one was traced, is as if it had been traced itself."""
 
+import gc
+import weakref
+
 import pytest
 
 from engine.graph import layer_copies
@@ -87,3 +90,14 @@ def test_a_copied_layer_is_as_a_traced_one(kind, layers_traced, monkeypatch):
     assert quick.fans == slow.fans
     assert [quick.shape(node.name) for node in copied.nodes] == [slow.shape(node.name) for node in copied.nodes]
     assert quick.graph.budget.__dict__ == slow.graph.budget.__dict__
+
+
+def test_a_trace_with_copied_layers_is_freed_without_a_garbage_collection(monkeypatch):
+    gc.disable()
+    try:
+        _, inferred = trace("linear", monkeypatch, copies=True)
+        graph = weakref.ref(inferred.graph)
+        del inferred
+        assert graph() is None
+    finally:
+        gc.enable()
