@@ -48,9 +48,7 @@ def avg_pool(a: Any) -> None:
             for e in range(sums.size):
                 sums[e] = real(0)
             for k in range(a[KERNEL + 2]):
-                terms = view(a[ROWS] + k * itemsize, cells * step, real)
-                for e in range(sums.size):
-                    sums[e] += terms[e * step]
+                add_apart(a[SUMS], a[ROWS] + k * itemsize, cells, step, real)
             for e in range(sums.size):
                 sums[e] /= divisors[e]
             target = a[POOLED] + (image * a[COUNT] + plane) * a[COUNT + 1] * a[COUNT + 2] * itemsize
@@ -80,9 +78,7 @@ def avg_pool_input(a: Any) -> None:
                 shares[e] /= divisors[e]
             clear(a[ROWS], a[CELLS], real)
             for k in range(a[KERNEL + 2]):
-                terms = view(a[ROWS] + k * itemsize, cells * step, real)
-                for e in range(shares.size):
-                    terms[e * step] += shares[e]
+                spread_apart(a[ROWS] + k * itemsize, a[SUMS], cells, step, real)
             spread_rows(a, a[IMAGE] + image * channel * itemsize, plane, itemsize, real)
 
 
@@ -92,6 +88,28 @@ def clear(address: Any, count: Any, real: Any) -> None:
     numbers = view(address, count, real)
     for e in range(numbers.size):
         numbers[e] = real(0)
+
+
+@inline
+def add_apart(sums: Any, source: Any, count: Any, step: Any, real: Any) -> None:
+    """Add numbers that are `step` apart to `count` sums."""
+    if step == 1:
+        add_row(sums, source, count, real(0))
+        return
+    whole, terms = view(sums, count, real), view(source, count * step, real)
+    for e in range(whole.size):
+        whole[e] += terms[e * step]
+
+
+@inline
+def spread_apart(target: Any, shares: Any, count: Any, step: Any, real: Any) -> None:
+    """Add `count` numbers to sums that are `step` apart."""
+    if step == 1:
+        add_row(target, shares, count, real(0))
+        return
+    whole, terms = view(shares, count, real), view(target, count * step, real)
+    for e in range(whole.size):
+        terms[e * step] += whole[e]
 
 
 @inline
