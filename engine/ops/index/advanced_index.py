@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from engine.core.errors import AttributeValueError, DTypeError, GradientError, S
 from engine.core.registry import composite, primitive
 from engine.core.samples import Argument, booleans, integers, sample
 from engine.core.shape_rules import broadcast_shapes, normalize_axis, require_extents, require_integer, require_rank
+from engine.core.sharding_rules import PARTIAL, Case, Cut, along_first_axis
 from engine.core.value import Array, Shape, Spec, Value, as_value
 from engine.ops.elementwise.casting import cast, factor_for
 from engine.ops.elementwise.comparison import where
@@ -99,16 +101,54 @@ def _together(call: Call, first: int, rank: int) -> tuple[list[Value], Ints, Int
     return indices, (0, *(place + 1 for place in places)), own, tuple(range(1, 1 + width))
 
 
+def _places_of_others(whole: Shape, indices: Sequence[Shape], axes: Ints) -> dict[int, int]:
+    """Return where the axes of a value of the shape `whole` that are not indexed are in what is picked of it."""
+    places = [normalize_axis(axis, len(whole)) for axis in axes]
+    lead, width = _lead(tuple(places)), max(map(len, indices))
+    others = [axis for axis in range(len(whole)) if axis not in places]
+    return {axis: place + width * (place >= lead) for place, axis in enumerate(others)}
+
+
+def _cut_get(case: Case) -> Cut | None:
+    """Cut the value along an axis that is not indexed, or equal shapes of indices along one of theirs."""
+    x, *indices = case.shapes
+    if case.first == 0:
+        place = _places_of_others(x, indices, case.attrs["axes"]).get(case.axis)
+        return None if place is None else Cut((case.axis, *(None,) * len(indices)), (place,))
+    if len(set(indices)) > 1:
+        return None
+    lead = _lead(tuple(normalize_axis(axis, len(x)) for axis in case.attrs["axes"]))
+    return Cut((None, *(case.axis,) * len(indices)), (lead + case.axis,))
+
+
+def _cut_scatter(case: Case) -> Cut | None:
+    """Cut along an axis that is not indexed, or into summands along one of the indices'."""
+    (values, *indices), (whole,), axes = case.shapes, case.outputs, case.attrs["axes"]
+    if case.first == 0:
+        places = _places_of_others(whole, indices, axes)
+        found = next((axis for axis, place in places.items() if place == case.axis), None)
+        if found is not None:
+            return Cut((case.axis, *(None,) * len(indices)), (found,))
+    lead = _lead(tuple(normalize_axis(axis, len(whole)) for axis in axes))
+    axis = case.axis - lead if case.first == 0 else case.axis
+    if len(set(indices)) > 1 or math.prod(whole) > math.prod(values):
+        return None
+    return Cut((lead + axis, *(axis,) * len(indices)), (PARTIAL,))
+
+
 def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
     return Spec(_picked("index_get", x.shape, indices, axes), x.dtype)
 
 
 @primitive(
     shape_rule=_index_get,
+    sharding=along_first_axis(_cut_get),
     samples=[
         sample((3, 4), integers(-3, 3, 4), axes=(0,)),
         sample((2, 3, 4), *PAIR, axes=(0, 2)),
         sample((3, 2, 4), *PAIR, axes=(1, 2)),
+        sample((2, 5, 3), integers(0, 5, 4), axes=(1,)),
+        sample((4, 3, 2), integers(0, 4, 6), integers(0, 3, 6), axes=(0, 1)),
     ],
 )
 def index_get(x: Array, *indices: Array, axes: Ints) -> Array:
@@ -141,10 +181,13 @@ def _index_scatter(x: Value, *indices: Value, axes: Ints, shape: Ints) -> Spec:
 
 @primitive(
     shape_rule=_index_scatter,
+    sharding=along_first_axis(_cut_scatter),
     samples=[
         sample((4, 4), integers(-3, 3, 4), axes=(0,), shape=(3, 4)),
         sample((2, 3, 3), *PAIR, axes=(0, 2), shape=(2, 3, 4)),
         sample((3, 2, 3), *PAIR, axes=(1, 2), shape=(3, 2, 4)),
+        sample((2, 4, 3), integers(0, 5, 4), axes=(1,), shape=(2, 5, 3)),
+        sample((6, 2), integers(0, 4, 6), integers(0, 3, 6), axes=(0, 1), shape=(4, 3, 2)),
     ],
 )
 def index_scatter(x: Array, *indices: Array, axes: Ints, shape: Ints) -> Array:

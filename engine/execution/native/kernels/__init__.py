@@ -2,6 +2,7 @@
 
 from engine.execution.native.kernels import (
     activations,
+    advanced_index,
     arrangement,
     attention,
     augmentation,
@@ -56,6 +57,7 @@ from engine.execution.native.kernels import (
 
 __all__ = [
     "activations",
+    "advanced_index",
     "arrangement",
     "attention",
     "augmentation",

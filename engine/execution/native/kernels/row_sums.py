@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.vectors import clear_row
-from engine.execution.native.kernel import inline, kernel, real
+from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.tables import INDICES, index_at, row_lots, row_step
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, lowers
 
@@ -25,6 +26,17 @@ TABLE, SQUARES = 3, 6
 """Which words are the table and where the sum of its squares is written."""
 FIRST, WORDS = 10, 15
 """Where the words of the first list of rows begin, and how many each list has."""
+SUMS_FIRST, SUMS_WORDS = 7, 12
+"""The same of `add_to_sums`."""
+DENSE, MOST_SUMS = 128, 2**19
+"""It is called for tables of at most so many numbers for each index, and of so many at all."""
+
+
+@inline
+def report(status: Any) -> None:
+    """Say that an index is none of the table's, unless the step that looked it up has said so."""
+    if status != 0:
+        view(status, 1, np.int64)[0] = 1
 
 
 @inline
@@ -40,9 +52,10 @@ def sort_indices(a: Any, at: Any) -> Any:
     next_keys, next_order = view(a[at + 13], count, np.int32), view(a[at + 14], count, np.int32)
     for i in range(count):
         index = index_at(a[at + 5], a[at + 6], i, a[at + 7], a[at + 8], a[at + 9])
-        if a[at + 10] != 0 and (index < -rows or index >= rows):
-            view(a[at + 10], 1, np.int64)[0] = 1
-        keys[i], order[i] = index % rows, i
+        if index < -rows or index >= rows:
+            report(a[at + 10])
+            index = np.int64(0)
+        keys[i], order[i] = index + rows if index < 0 else index, i
     shift, found = 0, 11
     while (rows - 1) >> shift > 0:
         fill(counts, 0)
@@ -146,42 +159,108 @@ def add_by_index(a: Any) -> None:
         view(a[6], 1, real)[0] = real(squares)
 
 
-def added_up(
-    lists: Sequence[tuple[Array, Array]], out: Array, padding: int | None, *, checked: bool
-) -> list[Call] | None:
-    """Return the calls that add lists of rows, with an index for each, to the rows of a table of zeros.
+@kernel
+def add_to_sums(a: Any) -> None:
+    """Do what `add_by_index` does with a sum of float64 for each number of the table, for one that is not large.
 
-    A row of the table, `padding`, may stay 0. Indices that are `checked` are known to be the table's.
+    Words: how many tables, each with lists of its own but with the same indices; how many lists; numbers in a row; the
+    table's rows; out; the row that stays 0, or -1; scratch for the sums. Of each list: how many rows; x, and how they
+    lie; the bytes from one table's list to that of the next; indices and what `add_by_index` has of them but scratch.
+    """
+    length, rows, padding = a[2], a[3], a[5]
+    sums = view(a[6], rows * length, np.float64)
+    for table in range(a[0]):
+        out = view(a[4] + table * sums.size * itemsize, sums.size, real)
+        for each in range(a[1]):
+            at = SUMS_FIRST + each * SUMS_WORDS
+            x, step, together, apart = a[at + 1] + table * a[at + 5], a[at + 2], a[at + 3], a[at + 4]
+            fill(sums, 0.0)
+            for i in range(a[at]):
+                index = index_at(a[at + 6], a[at + 7], i, a[at + 8], a[at + 9], a[at + 10])
+                if index < -rows or index >= rows:
+                    report(a[at + 11])
+                    continue
+                row = index + rows if index < 0 else index
+                place = i * step if i < together else i // together * apart + i % together * step
+                source, target = view(x + place, length, real), view(a[6] + row * length * 8, length, np.float64)
+                for j in range(target.size):
+                    target[j] += source[j]
+            for j in range(out.size):
+                out[j] = real(sums[j]) if each == 0 else out[j] + real(sums[j])
+        if padding >= 0:
+            fill(view(a[4] + (table * rows + padding) * length * itemsize, length, real), real(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A list of rows to be added to those of a table.
+
+    Attributes:
+        count: how many.
+        x: where they are, and how they lie: the words of `row_lots`.
+        index: the index of each: where these are, are they int64, how they lie, and where to say that one is none of
+            the table's, 0 where that is known.
+    """
+
+    count: int
+    x: tuple[Argument, ...]
+    index: tuple[Argument, ...]
+
+
+def indexed_rows(x: Array, index: Array, *, checked: bool) -> Rows | None:
+    """Return the rows of `x`, one for each index; indices that are `checked` are known to be the table's.
+
+    None where they lie unevenly.
+    """
+    lots, index_lots = row_lots(x, index), row_lots(index, index)
+    if index.dtype not in INDICES or not x.size or lots is None or index_lots is None:
+        return None
+    words = (index, index.itemsize == 8, *index_lots, 0 if checked else Status())
+    return Rows(index.size, (x, *lots), words)
+
+
+def added_up(lists: Sequence[Rows], out: Array, padding: int | None = None, *, used: int = 0) -> list[Call] | None:
+    """Return the calls that add lists of rows, of its dtype, to the rows of a table of zeros.
+
+    A row of the table, `padding`, may stay 0. So many bytes of scratch memory are `used` already.
     """
     rows, length = len(out), out.size // max(len(out), 1)
     step = row_step(out, rows) if out.size and out.dtype.char in "fd" else None
-    if step is None or rows >= MOST:
+    count = sum(each.count for each in lists)
+    if step is None or max(rows, count) >= MOST:
         return None
-    sizes = [8 * 2**DIGIT, 8 * length, 16 * len(lists), *(4 * index.size for _, index in lists for _ in range(4))]
-    *places, scratch = accumulate((-(-size // LINE) * LINE for size in sizes), initial=0)
-    free = map(Scratch, places)
+    if out.flags.c_contiguous and out.size <= min(MOST_SUMS, DENSE * count):
+        return summed(1, lists, out, length, padding, used=used)
+    sizes = [8 * 2**DIGIT, 8 * length, 16 * len(lists), *(4 * each.count for each in lists for _ in range(4))]
+    *starts, scratch = accumulate((-(-size // LINE) * LINE for size in sizes), initial=-(-used // LINE) * LINE)
+    free = map(Scratch, starts)
     words: list[Argument] = [len(lists), length, rows, out, step, -1 if padding is None else padding % rows, 0]
     words += islice(free, 3)
-    for x, index in lists:
-        lots, index_lots = row_lots(x, index), row_lots(index, index)
-        if index.dtype not in INDICES or x.dtype != out.dtype or not x.size or index.size >= MOST:
-            return None
-        if lots is None or index_lots is None:
-            return None
-        words += [index.size, x, *lots, index, index.itemsize == 8, *index_lots, 0 if checked else Status()]
-        words += islice(free, 4)
+    for each in lists:
+        words += [each.count, *each.x, *each.index, *islice(free, 4)]
     return [Call(add_by_index, out.dtype, tuple(words), scratch=scratch)]
+
+
+def summed(
+    tables: int, lists: Sequence[Rows], out: Array, length: int, padding: int | None = None, *, used: int = 0
+) -> list[Call]:
+    """Return the call that does the same for one or more tables, which lie one behind another in a contiguous `out`.
+
+    The rows of a list for one table lie behind those for another.
+    """
+    rows, start = out.size // (tables * length), -(-used // LINE) * LINE
+    words: list[Argument] = [tables, len(lists), length, rows, out, -1 if padding is None else padding % rows]
+    words.append(Scratch(start))
+    for each in lists:
+        words += [each.count, *each.x, each.count * length * out.itemsize, *each.index]
+    return [Call(add_to_sums, out.dtype, tuple(words), scratch=start + 8 * rows * length)]
 
 
 @lowers("add_rows", "add_all_rows")
 def _(work: Work) -> list[Call] | None:
-    lists = list(zip(work.inputs[::2], work.inputs[1::2], strict=True))
-    return added_up(lists, work.outputs[0], work.attrs["padding_idx"], checked=True)
-
-
-@lowers("index_scatter")
-def _(work: Work) -> list[Call] | None:
-    (x, *indices), (out,) = work.inputs, work.outputs
-    if tuple(work.attrs["axes"]) not in ((0,), (-out.ndim,)):
+    pairs, (out,) = zip(work.inputs[::2], work.inputs[1::2], strict=True), work.outputs
+    found = [indexed_rows(x, index, checked=True) for x, index in pairs]
+    lists = [each for each in found if each is not None]
+    if len(lists) < len(found) or any(x.dtype != out.dtype for x in work.inputs[::2]):
         return None
-    return added_up([(x, indices[0])], out, None, checked=False)
+    return added_up(lists, out, work.attrs["padding_idx"])

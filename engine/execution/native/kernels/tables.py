@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.value import Array
+from engine.core.value import Array, Shape
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
@@ -33,21 +33,21 @@ def index_at(address: Any, wide: Any, i: Any, step: Any, together: Any, apart: A
 @kernel
 def lookup(a: Any) -> None:
     """Words: how many; numbers in a row; the table's rows; table; indices, are they int64; out; where to say that an
-    index is none of the table's; how the indices lie, as in `index_at`.
+    index is none of the table's; how the indices lie, as in `index_at`; how many tables, one behind another.
     """
     length, rows = a[1], a[2]
-    for i in range(a[0]):
-        index = index_at(a[4], a[5], i, a[8], a[9], a[10])
-        if index < -rows or index >= rows:
-            view(a[7], 1, np.int64)[0] = 1
-            continue
-        index = index + rows if index < 0 else index
-        source, out = (
-            view(a[3] + index * length * itemsize, length, real),
-            view(a[6] + i * length * itemsize, length, real),
-        )
-        for j in range(out.size):
-            out[j] = source[j]
+    for table in range(a[11]):
+        first, done = a[3] + table * rows * length * itemsize, a[6] + table * a[0] * length * itemsize
+        for i in range(a[0]):
+            index = index_at(a[4], a[5], i, a[8], a[9], a[10])
+            if index < -rows or index >= rows:
+                view(a[7], 1, np.int64)[0] = 1
+                continue
+            index = index + rows if index < 0 else index
+            source = view(first + index * length * itemsize, length, real)
+            out = view(done + i * length * itemsize, length, real)
+            for j in range(out.size):
+                out[j] = source[j]
 
 
 @kernel
@@ -87,52 +87,111 @@ def place(a: Any) -> None:
                 out[index + extent if index < 0 else index] += x[i]
 
 
-def looked_up(table: Array, index: Array, out: Array) -> list[Call] | None:
-    """Return the calls that copy rows of a table, one for each index."""
-    lots = row_lots(index, index)
-    if index.dtype not in INDICES or lots is None or not (out.size and alike(out, table)):
-        return None
-    words = (index.size, out.size // index.size, len(table), table, index, index.itemsize == 8, out, Status(), *lots)
-    return [Call(lookup, out.dtype, words)]
+@kernel
+def pick_across(a: Any) -> None:
+    """Pick elements along an axis that is not the last.
+
+    Words: extents before and behind the axis; picked; extent of the axis; x; indices, are they int64, bytes from one to
+    the next along each of the three; out; where to say that an index is none of the axis.
+    """
+    behind, picked, extent, row = a[1], a[2], a[3], a[1] * itemsize
+    together = behind if a[9] == 0 else 1  # elements that one index names
+    for lot in range(a[0]):
+        source, target = a[4] + lot * extent * row, a[10] + lot * picked * row
+        for i in range(picked):
+            for e in range(0, behind, together):
+                index = index_at(a[5] + lot * a[7] + i * a[8], a[6], e, a[9], behind, 0)
+                if index < -extent or index >= extent:
+                    view(a[11], 1, np.int64)[0] = 1
+                    continue
+                x = view(source + (index + extent if index < 0 else index) * row + e * itemsize, together, real)
+                out = view(target + i * row + e * itemsize, together, real)
+                for j in range(out.size):
+                    out[j] = x[j]
+
+
+@kernel
+def place_across(a: Any) -> None:
+    """Add elements along an axis of zeros that is not the last.
+
+    Words: extents before and behind the axis; elements along it; its extent; x; indices, are they int64, bytes from one
+    to the next along each of the three; out; where to say that an index is none of the axis.
+    """
+    behind, given, extent, row = a[1], a[2], a[3], a[1] * itemsize
+    together = behind if a[9] == 0 else 1
+    fill(view(a[10], a[0] * extent * behind, real), real(0))
+    for lot in range(a[0]):
+        source, target = a[4] + lot * given * row, a[10] + lot * extent * row
+        for i in range(given):
+            for e in range(0, behind, together):
+                index = index_at(a[5] + lot * a[7] + i * a[8], a[6], e, a[9], behind, 0)
+                if index < -extent or index >= extent:
+                    view(a[11], 1, np.int64)[0] = 1
+                    continue
+                x = view(source + i * row + e * itemsize, together, real)
+                out = view(target + (index + extent if index < 0 else index) * row + e * itemsize, together, real)
+                for j in range(out.size):
+                    out[j] += x[j]
 
 
 @lowers("embedding")
 def _(work: Work) -> list[Call] | None:
     (table, index), (out,) = work.inputs, work.outputs
-    return looked_up(table, index, out)
-
-
-@lowers("index_get")
-def _(work: Work) -> list[Call] | None:
-    (x, *indices), (out,) = work.inputs, work.outputs
-    return looked_up(x, indices[0], out) if tuple(work.attrs["axes"]) in ((0,), (-x.ndim,)) else None
+    lots = row_lots(index, index)
+    if index.dtype not in INDICES or lots is None or not (out.size and alike(out, table)):
+        return None
+    length, wide = out.size // index.size, index.itemsize == 8
+    return [Call(lookup, out.dtype, (index.size, length, len(table), table, index, wide, out, Status(), *lots, 1))]
 
 
 @lowers("gather")
 def _(work: Work) -> list[Call] | None:
-    (x, index), (out,) = work.inputs, work.outputs
-    return _along_last(pick, work, index, x.shape[-1:], out)
+    shape, (out,) = work.inputs[0].shape, work.outputs
+    return _along_last(pick, work, shape, out) or _across(pick_across, work, shape, out)
 
 
 @lowers("scatter_add")
 def _(work: Work) -> list[Call] | None:
-    (_, index), (out,) = work.inputs, work.outputs
-    return _along_last(place, work, index, out.shape[-1:], out)
+    (out,) = work.outputs
+    return _along_last(place, work, out.shape, out) or _across(place_across, work, out.shape, out)
 
 
-def _along_last(code: Kernel, work: Work, index: Array, extent: tuple[int, ...], out: Array) -> list[Call] | None:
-    """Return the call that goes through rows of indices, where the axis is the last and the others agree."""
-    x = work.inputs[0]
+def _is_along(work: Work, shape: Shape, out: Array) -> bool:
+    """Tell whether indices along an axis of a value of a shape are of another number, but the other axes agree."""
+    x, index = work.inputs
     if not (x.ndim and x.size and index.size and alike(out)) or x.dtype != out.dtype or index.dtype not in INDICES:
+        return False
+    axis = work.attrs["axis"] % x.ndim
+    return index.ndim == len(shape) and all(
+        own == other for place, (own, other) in enumerate(zip(index.shape, shape, strict=True)) if place != axis
+    )
+
+
+def _along_last(code: Kernel, work: Work, shape: Shape, out: Array) -> list[Call] | None:
+    """Return the call that goes through rows of indices, where the axis is the last."""
+    x, index = work.inputs
+    if not _is_along(work, shape, out) or work.attrs["axis"] % x.ndim != x.ndim - 1:
         return None
-    if not x.shape[:-1] == index.shape[:-1] == out.shape[:-1] or work.attrs["axis"] % x.ndim != x.ndim - 1:
-        return None
-    rows = math.prod(index.shape[:-1])
+    rows, wide = math.prod(index.shape[:-1]), index.itemsize == 8
     x_step, index_step = row_step(x, rows), row_step(index, rows)
     if x_step is None or index_step is None:
         return None
-    wide = index.itemsize == 8
-    words = (rows, index.shape[-1], extent[0], x, x_step, index, index_step, wide, out, Status())
+    words = (rows, index.shape[-1], shape[-1], x, x_step, index, index_step, wide, out, Status())
+    return [Call(code, out.dtype, words)]
+
+
+def _across(code: Kernel, work: Work, shape: Shape, out: Array) -> list[Call] | None:
+    """Return the call that goes through indices of any strides along any axis."""
+    x, index = work.inputs
+    if not _is_along(work, shape, out) or not x.flags.c_contiguous:
+        return None
+    axis = work.attrs["axis"] % x.ndim
+    before, given, behind = math.prod(shape[:axis]), index.shape[axis], math.prod(shape[axis + 1 :])
+    try:
+        lots = index.reshape(before, given, behind, copy=False)
+    except ValueError:
+        return None
+    words = (before, behind, given, shape[axis], x, index, index.itemsize == 8, *lots.strides, out, Status())
     return [Call(code, out.dtype, words)]
 
 
