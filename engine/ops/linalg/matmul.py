@@ -17,7 +17,7 @@ from engine.core.half_precision import convert_dtype
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, sample
 from engine.core.shape_rules import broadcast_shapes, require_float, require_integer, require_rank
-from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State
+from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, batch_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.index.index import check_range
 from engine.ops.reduce.reduce import sum
@@ -249,6 +249,7 @@ def _grouped_product(x: Value, weight: Value, index: Value) -> Spec:
     shape_rule=_grouped_product,
     numerics=AUTOCAST_HALF,
     batching=folded(0, 2),
+    sharding=batch_axes("0-0", "0"),
     samples=[sample((4, 3), (2, 3, 2), integers(0, 2, 4))],
 )
 def grouped_product(x: Array, weight: Array, index: Array, *, out: Array | None = None) -> Array:
@@ -284,7 +285,10 @@ def _grouped_outer(a: Value, b: Value, index: Value, *, groups: int) -> Spec:
 
 
 @primitive(
-    shape_rule=_grouped_outer, numerics=AUTOCAST_HALF, samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)]
+    shape_rule=_grouped_outer,
+    numerics=AUTOCAST_HALF,
+    sharding=batch_axes("000", "+"),
+    samples=[sample((4, 3), (4, 2), integers(0, 3, 4), groups=3)],
 )
 def grouped_outer(a: Array, b: Array, index: Array, *, groups: int, out: Array | None = None) -> Array:
     """For each group the sum of the outer products of its rows of a and b: the derivative of grouped_product."""
