@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.value import Array
-from engine.execution.native.inline.shared_loops import FIRST_BLOCK, LINE, LOOP, OWN
+from engine.execution.native.inline.shared_loops import FIRST_BLOCK, LINE, LOOP, NEXT, OWN
 from engine.execution.native.lowering import Call, Scratch, address_of, word
 from engine.execution.plan.numpy_executor import aligned
 
@@ -29,6 +29,8 @@ def call_blocks(call: Call, scratch: Sequence[int], own: int = 0) -> tuple[list[
     step = LINE * (1 + -(-8 * len(call.arguments) // LINE))
     memory = aligned(FIRST_BLOCK + step * len(scratch)).view(np.int64)
     memory[:4] = call.kernel.address(call.dtype), step, call.iterations, call.rounds
+    # Nothing is left to take until the thread that runs the call begins its first round.
+    memory[NEXT // 8] = call.iterations
     own_scratch = [
         (i, each.offset) for i, each in enumerate(call.arguments) if isinstance(each, Scratch) and not each.common
     ]

@@ -157,7 +157,7 @@ def _(work: Work) -> list[Call] | None:
 
 
 def _is_along(work: Work, shape: Shape, out: Array) -> bool:
-    """Tell whether indices along an axis of a value of a shape are of another number, but the other axes agree."""
+    """Tell whether indices along an axis have the extents of what they index, a value of a shape, along the others."""
     x, index = work.inputs
     if not (x.ndim and x.size and index.size and alike(out)) or x.dtype != out.dtype or index.dtype not in INDICES:
         return False

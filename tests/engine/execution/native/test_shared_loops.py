@@ -137,6 +137,18 @@ def test_a_thread_that_helps_computes_the_same_bits(case: Shared, apart: bool) -
         np.testing.assert_array_equal(out, wanted)
 
 
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_thread_that_comes_before_the_loop_begins_finds_nothing_to_do(case: Shared) -> None:
+    """The first round would begin again after it, and end before all of its iterations have."""
+    calls, outputs = prepared(case)
+    (call,) = [call for call in calls if call.iterations]
+    scratches = [aligned(call.scratch) for _ in range(2)]
+    blocks, _ = call_blocks(call, [address_of(scratch) for scratch in scratches])
+    run(call.kernel, call.dtype, blocks[1])
+    assert words(int(words(address_of(blocks[0]), 8 * LOOP)[0]), ENDED)[0] == 0
+    assert np.isnan(outputs[0]).all()
+
+
 @pytest.mark.parametrize("threads", [2, 4])
 def test_threads_that_wait_take_part_and_count_no_iteration_twice(threads: int) -> None:
     """The sums over several rounds of a product would be others if a block of rows were added twice, or not at all."""
