@@ -175,16 +175,17 @@ def add_to_sums(a: Any) -> None:
             at = SUMS_FIRST + each * SUMS_WORDS
             x, step, together, apart = a[at + 1] + table * a[at + 5], a[at + 2], a[at + 3], a[at + 4]
             fill(sums, 0.0)
-            for i in range(a[at]):
-                index = index_at(a[at + 6], a[at + 7], i, a[at + 8], a[at + 9], a[at + 10])
-                if index < -rows or index >= rows:
-                    report(a[at + 11])
-                    continue
-                row = index + rows if index < 0 else index
-                place = i * step if i < together else i // together * apart + i % together * step
-                source, target = view(x + place, length, real), view(a[6] + row * length * 8, length, np.float64)
-                for j in range(target.size):
-                    target[j] += source[j]
+            for lot in range(a[at] // a[at + 9]):
+                for j in range(a[at + 9]):
+                    index = index_at(a[at + 6] + lot * a[at + 10], a[at + 7], j, a[at + 8], a[at + 9], 0)
+                    if index < -rows or index >= rows:
+                        report(a[at + 11])
+                        continue
+                    row, i = index + rows if index < 0 else index, lot * a[at + 9] + j
+                    place = i * step if i < together else i // together * apart + i % together * step
+                    source, target = view(x + place, length, real), view(a[6] + row * length * 8, length, np.float64)
+                    for e in range(target.size):
+                        target[e] += source[e]
             for j in range(out.size):
                 out[j] = real(sums[j]) if each == 0 else out[j] + real(sums[j])
         if padding >= 0:

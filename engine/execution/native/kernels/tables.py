@@ -35,19 +35,20 @@ def lookup(a: Any) -> None:
     """Words: how many; numbers in a row; the table's rows; table; indices, are they int64; out; where to say that an
     index is none of the table's; how the indices lie, as in `index_at`; how many tables, one behind another.
     """
-    length, rows = a[1], a[2]
+    length, rows, together, target = a[1], a[2], a[9], a[6]
     for table in range(a[11]):
-        first, done = a[3] + table * rows * length * itemsize, a[6] + table * a[0] * length * itemsize
-        for i in range(a[0]):
-            index = index_at(a[4], a[5], i, a[8], a[9], a[10])
-            if index < -rows or index >= rows:
-                view(a[7], 1, np.int64)[0] = 1
-                continue
-            index = index + rows if index < 0 else index
-            source = view(first + index * length * itemsize, length, real)
-            out = view(done + i * length * itemsize, length, real)
-            for j in range(out.size):
-                out[j] = source[j]
+        first = a[3] + table * rows * length * itemsize
+        for lot in range(a[0] // together):
+            for i in range(together):
+                index = index_at(a[4] + lot * a[10], a[5], i, a[8], together, 0)
+                if index < -rows or index >= rows:
+                    view(a[7], 1, np.int64)[0] = 1
+                    continue
+                index = index + rows if index < 0 else index
+                source, out = view(first + index * length * itemsize, length, real), view(target, length, real)
+                for j in range(out.size):
+                    out[j] = source[j]
+                target += length * itemsize
 
 
 @kernel
