@@ -31,12 +31,10 @@ from engine.execution.native.inline.vectors import copy_row
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.lowering import Call, Scratch, Work, alike, lowers
 
-LONGEST, LONGEST_FEW = 2**14, 512
-"""Longer transforms are NumPy's: of all beside one another the near caches have no room, and of few of them most of the
-work is for none.
-"""
-FEW = 4
-"""Few are less than one in so many of those that lie beside one another."""
+LONGEST = 2**14
+"""Longer transforms are left to NumPy: those that lie beside one another would not fit in the near caches."""
+LONGEST_FEW, FEW = 512, 4
+"""The same for transforms of which less than one in four places beside one another is used."""
 
 
 @inline

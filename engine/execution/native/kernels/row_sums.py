@@ -29,7 +29,7 @@ FIRST, WORDS = 10, 15
 SUMS_FIRST, SUMS_WORDS = 7, 12
 """The same of `add_to_sums`."""
 DENSE, MOST_SUMS = 128, 2**19
-"""It is called for tables of at most so many numbers for each index, and of so many at all."""
+"""The most numbers of a table, for each index and in all, for which it is called."""
 
 
 @inline
@@ -223,7 +223,7 @@ def indexed_rows(x: Array, index: Array, *, checked: bool) -> Rows | None:
 def added_up(lists: Sequence[Rows], out: Array, padding: int | None = None, *, used: int = 0) -> list[Call] | None:
     """Return the calls that add lists of rows, of its dtype, to the rows of a table of zeros.
 
-    A row of the table, `padding`, may stay 0. So many bytes of scratch memory are `used` already.
+    A row of the table, `padding`, may stay 0. The first `used` bytes of scratch memory are taken.
     """
     rows, length = len(out), out.size // max(len(out), 1)
     step = row_step(out, rows) if out.size and out.dtype.char in "fd" else None

@@ -11,7 +11,7 @@ from engine.core.value import Array, Shape
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
-from engine.execution.native.lowering import Call, Status, Work, alike, lowers
+from engine.execution.native.lowering import Argument, Call, Status, Work, alike, lowers
 
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -88,51 +88,46 @@ def place(a: Any) -> None:
                 out[index + extent if index < 0 else index] += x[i]
 
 
-@kernel
-def pick_across(a: Any) -> None:
-    """Pick elements along an axis that is not the last.
-
-    Words: extents before and behind the axis; picked; extent of the axis; x; indices, are they int64, bytes from one to
-    the next along each of the three; out; where to say that an index is none of the axis.
-    """
-    behind, picked, extent, row = a[1], a[2], a[3], a[1] * itemsize
-    together = behind if a[9] == 0 else 1  # elements that one index names
-    for lot in range(a[0]):
-        source, target = a[4] + lot * extent * row, a[10] + lot * picked * row
-        for i in range(picked):
-            for e in range(0, behind, together):
-                index = index_at(a[5] + lot * a[7] + i * a[8], a[6], e, a[9], behind, 0)
-                if index < -extent or index >= extent:
-                    view(a[11], 1, np.int64)[0] = 1
-                    continue
-                x = view(source + (index + extent if index < 0 else index) * row + e * itemsize, together, real)
-                out = view(target + i * row + e * itemsize, together, real)
-                for j in range(out.size):
-                    out[j] = x[j]
+def transfer(*_: Any) -> None:
+    """Stand for what a kernel does with elements beside one another and those that an index names."""
+    raise NotImplementedError
 
 
-@kernel
-def place_across(a: Any) -> None:
-    """Add elements along an axis of zeros that is not the last.
+def across(a: Any) -> None:
+    """Go through indices along an axis that is not the last, each for an element, or for all elements of a row.
 
-    Words: extents before and behind the axis; elements along it; its extent; x; indices, are they int64, bytes from one
-    to the next along each of the three; out; where to say that an index is none of the axis.
+    Words: extents before and behind the axis; indices along it; its extent; what has an element for each index;
+    indices, are they int64, bytes from one to the next along each of the three; what is indexed; where to say that an
+    index is none of the axis; whether what is indexed is cleared first.
     """
     behind, given, extent, row = a[1], a[2], a[3], a[1] * itemsize
     together = behind if a[9] == 0 else 1
-    fill(view(a[10], a[0] * extent * behind, real), real(0))
+    if a[12]:
+        fill(view(a[10], a[0] * extent * behind, real), real(0))
     for lot in range(a[0]):
-        source, target = a[4] + lot * given * row, a[10] + lot * extent * row
+        own, indexed = a[4] + lot * given * row, a[10] + lot * extent * row
         for i in range(given):
             for e in range(0, behind, together):
                 index = index_at(a[5] + lot * a[7] + i * a[8], a[6], e, a[9], behind, 0)
                 if index < -extent or index >= extent:
                     view(a[11], 1, np.int64)[0] = 1
                     continue
-                x = view(source + i * row + e * itemsize, together, real)
-                out = view(target + (index + extent if index < 0 else index) * row + e * itemsize, together, real)
-                for j in range(out.size):
-                    out[j] += x[j]
+                place = (index + extent if index < 0 else index) * row + e * itemsize
+                transfer(view(own + i * row + e * itemsize, together, real), view(indexed + place, together, real))
+
+
+def _picked(own: Any, indexed: Any) -> None:
+    for e in range(own.size):
+        own[e] = indexed[e]
+
+
+def _placed(own: Any, indexed: Any) -> None:
+    for e in range(own.size):
+        indexed[e] += own[e]
+
+
+pick_across = Kernel(across, name="pick_across", parts={"transfer": _picked})
+place_across = Kernel(across, name="place_across", parts={"transfer": _placed})
 
 
 @lowers("embedding")
@@ -148,13 +143,13 @@ def _(work: Work) -> list[Call] | None:
 @lowers("gather")
 def _(work: Work) -> list[Call] | None:
     shape, (out,) = work.inputs[0].shape, work.outputs
-    return _along_last(pick, work, shape, out) or _across(pick_across, work, shape, out)
+    return _along_last(pick, work, shape, out) or _across(pick_across, work, out, work.inputs[0])
 
 
 @lowers("scatter_add")
 def _(work: Work) -> list[Call] | None:
     (out,) = work.outputs
-    return _along_last(place, work, out.shape, out) or _across(place_across, work, out.shape, out)
+    return _along_last(place, work, out.shape, out) or _across(place_across, work, work.inputs[0], out)
 
 
 def _is_along(work: Work, shape: Shape, out: Array) -> bool:
@@ -181,19 +176,22 @@ def _along_last(code: Kernel, work: Work, shape: Shape, out: Array) -> list[Call
     return [Call(code, out.dtype, words)]
 
 
-def _across(code: Kernel, work: Work, shape: Shape, out: Array) -> list[Call] | None:
-    """Return the call that goes through indices of any strides along any axis."""
-    x, index = work.inputs
+def _across(code: Kernel, work: Work, own: Array, indexed: Array) -> list[Call] | None:
+    """Return the call that goes through indices, of any strides, along any axis of `indexed`.
+
+    `own` has an element for each of them.
+    """
+    (x, index), (out,), shape = work.inputs, work.outputs, indexed.shape
     if not _is_along(work, shape, out) or not x.flags.c_contiguous:
         return None
     axis = work.attrs["axis"] % x.ndim
     before, given, behind = math.prod(shape[:axis]), index.shape[axis], math.prod(shape[axis + 1 :])
     try:
-        lots = index.reshape(before, given, behind, copy=False)
+        steps = index.reshape(before, given, behind, copy=False).strides
     except ValueError:
         return None
-    words = (before, behind, given, shape[axis], x, index, index.itemsize == 8, *lots.strides, out, Status())
-    return [Call(code, out.dtype, words)]
+    operands: tuple[Argument, ...] = (own, index, index.itemsize == 8, *steps, indexed, Status(), indexed is out)
+    return [Call(code, out.dtype, (before, behind, given, shape[axis], *operands))]
 
 
 def row_lots(x: Array, index: Array) -> tuple[int, int, int] | None:

@@ -44,6 +44,6 @@ def test_transforms_are_those_of_numpy(
 
 @pytest.mark.parametrize("shape", [(32, 22), (16, 1), (16, 2**15), (2, 4096)])
 def test_other_lengths_are_left_to_numpy(shape: tuple[int, int]) -> None:
-    """With a large prime factor, of one element, and what so many beside one another have no room for."""
+    """With a large prime factor; of one element; too long for the near caches; too few of a long one."""
     x: Array = np.zeros(shape, np.float32)
     assert LOWERINGS["dft"](Work([x, x], [x.copy(), x.copy()], {"axis": 1, "inverse": False})) is None
