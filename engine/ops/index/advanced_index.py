@@ -136,6 +136,17 @@ def _cut_scatter(case: Case) -> Cut | None:
     return Cut((lead + axis, *(axis,) * len(indices)), (PARTIAL,))
 
 
+def _cut_set(case: Case) -> Cut | None:
+    """Cut the value, and what is written into it, along an axis that is not indexed."""
+    x, _, *indices = case.shapes
+    places = _places_of_others(x, indices, case.attrs["axes"])
+    behind = {place: axis for axis, place in places.items()}
+    axis = case.axis if case.first == 0 else behind.get(case.axis) if case.first == 1 else None
+    if axis is None or axis not in places:
+        return None
+    return Cut((axis, places[axis], *(None,) * len(indices)), (axis,))
+
+
 def _index_get(x: Value, *indices: Value, axes: Ints) -> Spec:
     return Spec(_picked("index_get", x.shape, indices, axes), x.dtype)
 
@@ -248,8 +259,11 @@ def _index_set(x: Value, values: Value, *indices: Value, axes: Ints, unsafe: boo
 
 @primitive(
     shape_rule=_index_set,
+    sharding=along_first_axis(_cut_set),
     samples=[
         sample((4, 2), (3, 2), _permutation(3), axes=(0,)),
+        sample((2, 5, 3), (2, 3, 3), _permutation(3), axes=(1,)),
+        sample((4, 3, 2), (3, 2), _permutation(3), _permutation(3), axes=(0, 1)),
         sample((2, 3, 4), (2, 3), _permutation(2), integers(0, 4, 2), axes=(0, 2)),
     ],
 )

@@ -1,4 +1,4 @@
-"""Elements read and added up at several indices at a time."""
+"""Elements read, written and added up at several indices at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from engine.core.dtypes import INT64
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import Kernel
-from engine.execution.native.kernels.arrangement import joined_calls
+from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.kernels.placing import set_rows
 from engine.execution.native.kernels.row_sums import MOST_SUMS, Rows, added_up, summed
 from engine.execution.native.kernels.tables import INDICES, index_at, lookup, row_lots
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, alike, lowers
@@ -103,6 +104,19 @@ def _(work: Work) -> list[Call] | None:
     index, wide, *lots, status = found.words
     words = (found.count, found.behind, found.extent, x, index, wide, out, status, *lots, found.before)
     return [*found.calls, Call(lookup, out.dtype, words)]
+
+
+@lowers("index_set")
+def _(work: Work) -> list[Call] | None:
+    (x, source, *indices), (out,) = work.inputs, work.outputs
+    if not source.size or not alike(out, source) or x.dtype != out.dtype:
+        return None
+    found = _indexed(x.shape, indices, work.attrs["axes"])
+    if found is None:
+        return None
+    index, wide, *lots, status = found.words
+    words = (found.count, found.behind, found.extent, source, index, wide, out, status, *lots, found.before)
+    return joined_calls(copied(x, out), [*found.calls, Call(set_rows, out.dtype, words)])
 
 
 @lowers("index_scatter")

@@ -12,8 +12,8 @@ from engine.core.dtypes import INT64
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, itemsize, kernel, real
 from engine.execution.native.kernels.arrangement import copied, joined_calls
-from engine.execution.native.kernels.tables import INDICES, index_at, row_lots
-from engine.execution.native.lowering import Call, Status, Work, alike, lowers
+from engine.execution.native.kernels.tables import INDICES, index_at
+from engine.execution.native.lowering import Call, Status, Work, lowers
 
 
 def merged(old: Any, new: Any) -> Any:
@@ -43,19 +43,21 @@ def merge_along(a: Any) -> None:
 @kernel
 def set_rows(a: Any) -> None:
     """Words: how many; numbers in a row; rows of the result; source, indices, are they int64; out; where to say that an
-    index is none of a row; how the indices lie, as in `index_at`.
+    index is none of a row; how the indices lie, as in `index_at`; how many results, one behind another.
     """
     length, rows = a[1], a[2]
-    for i in range(a[0]):
-        index = index_at(a[4], a[5], i, a[8], a[9], a[10])
-        if index < -rows or index >= rows:
-            view(a[7], 1, np.int64)[0] = 1
-            continue
-        row = index + rows if index < 0 else index
-        source = view(a[3] + i * length * itemsize, length, real)
-        out = view(a[6] + row * length * itemsize, length, real)
-        for j in range(out.size):
-            out[j] = source[j]
+    for result in range(a[11]):
+        given, made = a[3] + result * a[0] * length * itemsize, a[6] + result * rows * length * itemsize
+        for i in range(a[0]):
+            index = index_at(a[4], a[5], i, a[8], a[9], a[10])
+            if index < -rows or index >= rows:
+                view(a[7], 1, np.int64)[0] = 1
+                continue
+            row = index + rows if index < 0 else index
+            source = view(given + i * length * itemsize, length, real)
+            out = view(made + row * length * itemsize, length, real)
+            for j in range(out.size):
+                out[j] = source[j]
 
 
 MERGES: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -87,16 +89,3 @@ def _merge(work: Work, merge: str) -> list[Call] | None:
 lowers("scatter_set")(lambda work: _merge(work, "set"))
 lowers("scatter_extreme")(lambda work: _merge(work, "largest" if work.attrs["largest"] else "smallest"))
 lowers("scatter_prod")(lambda work: _merge(work, "product"))
-
-
-@lowers("index_set")
-def _(work: Work) -> list[Call] | None:
-    (x, source, *indices), (out,) = work.inputs, work.outputs
-    if tuple(work.attrs["axes"]) not in ((0,), (-x.ndim,)) or not (source.size and alike(out, source)):
-        return None
-    (index,) = indices
-    lots = row_lots(index, index)
-    if x.dtype != out.dtype or index.dtype not in INDICES or lots is None:
-        return None
-    words = (index.size, out.size // len(out), len(out), source, index, index.itemsize == 8, out, Status(), *lots)
-    return joined_calls(copied(x, out), [Call(set_rows, out.dtype, words)])

@@ -1,4 +1,4 @@
-"""Elements read and added up at several indices at a time, by compiled kernels against NumPy's."""
+"""Elements read, written and added up at several indices at a time, by compiled kernels against NumPy's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def drawn(axes: Sequence[int], shapes: Sequence[tuple[int, ...]], kind: str) -> 
 @each_row("kind", INDICES)
 @each_row("dtype", DTYPES)
 @each_row(("axes", "shapes"), INDEXED)
-def test_elements_are_read_and_added_up(
+def test_elements_are_read_written_and_added_up(
     dtype: str, kind: str, axes: tuple[int, ...], shapes: list[tuple[int, ...]], run_both: RunBoth
 ) -> None:
     found = drawn(axes, shapes, kind)
@@ -43,6 +43,8 @@ def test_elements_are_read_and_added_up(
     x = numbers(*wanted.shape).astype(dtype)
     ((actual,), (wanted,)) = run_both("index_scatter", x, *found, axes=axes, shape=SHAPE)
     np.testing.assert_allclose(actual, wanted, rtol=1e-6, atol=1e-6)
+    ((actual,), (wanted,)) = run_both("index_set", numbers(*SHAPE).astype(dtype), x, *found, axes=axes, unsafe=True)
+    np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize(("shape", "axes"), [((FEW_USED, 5), (0,)), ((200, 200, 5), (0, 1)), ((2, FEW_USED, 40), (1,))])
@@ -66,5 +68,7 @@ def test_an_index_outside_is_reported(axes: tuple[int, ...], wrong: int, compile
     assert compiled("index_get", [numbers(*SHAPE), *found], [np.zeros(picked)], {"axes": axes})
     found[-1][1] = wrong
     assert not compiled("index_get", [numbers(*SHAPE), *found], [np.zeros(picked)], {"axes": axes})
+    written = [numbers(*SHAPE), numbers(*picked), *found]
+    assert not compiled("index_set", written, [np.zeros(SHAPE)], {"axes": axes, "unsafe": True})
     attrs = {"axes": axes, "shape": SHAPE}
     assert not compiled("index_scatter", [numbers(*picked), *found], [np.zeros(SHAPE)], attrs)
