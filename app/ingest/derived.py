@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from app.ingest.columns import CHUNK_BYTES, ColumnSet, pointer_to
 from app.ingest.limits import IngestError, IngestOptions
+from app.ingest.stored_arrays import map_array
 from app.system.confinement import room_to_map
 
 DERIVED = "derived"
@@ -121,7 +122,7 @@ def read_derived(file: BufferedReader, size_bytes: int, columns: ColumnSet, _opt
 def _blocks(path: str, kept: Rows | None = None) -> Iterator[NDArray[Any]]:
     """Yield the rows that are kept of a column, in blocks of bounded size."""
     with room_to_map(Path(path).stat().st_size):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = map_array(path)
         step = max(1, CHUNK_BYTES // max(1, array.itemsize * prod(array.shape[1:])))
         for start in range(0, len(array), step):
             block = array[start : start + step]
@@ -152,7 +153,7 @@ def _convert(block: NDArray[Any], dtype: np.dtype[Any], name: str) -> NDArray[An
 def _select(part: Part, selection: Selection) -> Rows:
     """Return which rows are kept."""
     first = next(iter(part.paths.values()))
-    kept = np.zeros(np.load(first, mmap_mode="r", allow_pickle=False).shape[0], np.bool_)
+    kept = np.zeros(map_array(first).shape[0], np.bool_)
     kept[selection.start : selection.stop] = True
     for condition in selection.where:
         at = 0

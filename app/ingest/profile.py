@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from app.ingest.stored_arrays import map_array
 from app.system.confinement import room_to_map
 
 ROWS_MAX = 1_000_000
@@ -68,13 +69,13 @@ def profile_columns(columns: Sequence[ProfiledColumn], target: str | None) -> Js
 
 def _length(column: ProfiledColumn) -> int:
     with room_to_map(Path(column.path).stat().st_size):
-        return int(np.load(column.path, mmap_mode="r", allow_pickle=False).shape[0])
+        return int(map_array(column.path).shape[0])
 
 
 def _read(column: ProfiledColumn, index: NDArray[np.int64] | None) -> NDArray[Any]:
     """Return the rows of a column that are looked at; of tensors, the first elements of each."""
     with room_to_map(Path(column.path).stat().st_size):
-        array = np.load(column.path, mmap_mode="r", allow_pickle=False)
+        array = map_array(column.path)
         flat = array.reshape(len(array), -1) if array.ndim > 1 else array
         if flat.ndim > 1:
             taken = len(flat) if index is None else len(index)

@@ -9,6 +9,7 @@ import numpy as np
 
 import engine
 from app.domain.errors import DatasetCorrupt, NotFound
+from app.ingest.stored_arrays import map_array
 from app.store.blobs.plain_files import BlobVerifier
 from app.store.blobs.store import is_digest
 
@@ -95,7 +96,7 @@ class MappedColumns(Mapping[str, list[np.ndarray[Any, Any]] | engine.TextColumn]
     def files(self, name: str) -> list[np.ndarray[Any, Any]]:
         """Return the numbers of a column, by file."""
         self._check(self._paths[name])
-        files = [np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths[name]]
+        files = [map_array(path) for path in self._paths[name]]
         tables = self._recodings.get(name, [None] * len(files))
         return [file if table is None else recode(file, table) for file, table in zip(files, tables, strict=True)]
 

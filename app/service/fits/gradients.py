@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
 from numpy.typing import NDArray
 
 import engine
 from app.domain.errors import Finding, Invalid, NotFound
 from app.domain.records import GradientRecord
+from app.ingest.stored_arrays import map_array
 from app.service.resources.blobs import Integrity
 from app.store.pages import Page, PageRequest
 from app.store.unit_of_work import Store, UnitOfWork
@@ -50,8 +50,7 @@ class Gradients:
 
     def array(self, gradient: GradientRecord) -> NDArray[Any]:
         """Return its values, memory-mapped; raise Corrupt if the file is damaged."""
-        array: NDArray[Any] = np.load(self.file(gradient), mmap_mode="r", allow_pickle=False)
-        return array
+        return map_array(self.file(gradient))
 
     def statistics(self, gradient: GradientRecord) -> engine.ArrayStatistics:
         """Return statistics of its values; raise Corrupt if the file is damaged."""

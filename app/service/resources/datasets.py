@@ -25,6 +25,7 @@ from app.ingest.limits import IngestLimits, IngestOptions
 from app.ingest.profile import ProfiledColumn
 from app.ingest.profile_child import compute_profile
 from app.ingest.reader_processes import ReaderProcesses
+from app.ingest.stored_arrays import map_array
 from app.ingest.verdict import IngestResult
 from app.service.resources.blobs import BlobSweeper, Integrity
 from app.service.resources.column_copies import ColumnCopies
@@ -338,6 +339,4 @@ class Datasets:
         return dataset.rows, {**rows, **{name: np.where(rows[name] < 0, np.nan, rows[name]) for name in texts}}
 
     def _mapped(self, dataset: DatasetRecord, column: str) -> NDArray[Any]:
-        path = self._integrity.column(dataset, column)
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-        return array
+        return map_array(self._integrity.column(dataset, column))
