@@ -68,6 +68,11 @@ class _Indexed:
     words: tuple[Argument, ...]
     used: int
 
+    def copying(self, given: Array, out: Array) -> tuple[Argument, ...]:
+        """Return the words of a kernel that copies rows of `given` to `out`, of which one is indexed."""
+        index, wide, *lots, status = self.words
+        return (self.count, self.behind, self.extent, given, index, wide, out, status, *lots, self.before)
+
 
 def _indexed(shape: tuple[int, ...], indices: list[Array], axes: tuple[int, ...]) -> _Indexed | None:
     """Return what indices of a value of a shape name; None if their axes are apart or they lie unevenly."""
@@ -101,9 +106,7 @@ def _(work: Work) -> list[Call] | None:
     found = _indexed(x.shape, indices, work.attrs["axes"])
     if found is None:
         return None
-    index, wide, *lots, status = found.words
-    words = (found.count, found.behind, found.extent, x, index, wide, out, status, *lots, found.before)
-    return [*found.calls, Call(lookup, out.dtype, words)]
+    return [*found.calls, Call(lookup, out.dtype, found.copying(x, out))]
 
 
 @lowers("index_set")
@@ -114,9 +117,7 @@ def _(work: Work) -> list[Call] | None:
     found = _indexed(x.shape, indices, work.attrs["axes"])
     if found is None:
         return None
-    index, wide, *lots, status = found.words
-    words = (found.count, found.behind, found.extent, source, index, wide, out, status, *lots, found.before)
-    return joined_calls(copied(x, out), [*found.calls, Call(set_rows, out.dtype, words)])
+    return joined_calls(copied(x, out), [*found.calls, Call(set_rows, out.dtype, found.copying(source, out))])
 
 
 @lowers("index_scatter")

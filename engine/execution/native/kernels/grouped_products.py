@@ -130,9 +130,9 @@ def _(work: Work) -> list[Call] | None:
 @lowers("grouped_outer")
 def _(work: Work) -> list[Call] | None:
     (a, b, index), (out,) = work.inputs, work.outputs
-    if not out.size or not a.size or not alike(out, a, b) or index.dtype not in INDICES:
+    if not out.size or not a.size or not alike(out, a, b):
         return None
-    if not index.flags.c_contiguous:
+    if index.dtype not in INDICES or not index.flags.c_contiguous:
         return None
     scratch, used = _scratch(len(a), len(out), a.shape[1], b.shape[1], a.itemsize)
     words = (len(a), len(out), a.shape[1], b.shape[1], a, b, index, index.itemsize == 8, out, Status())
