@@ -20,7 +20,7 @@ from engine.execution.native.gradient_squares import joined_squares
 from engine.execution.native.inline.shared_loops import LINE
 from engine.execution.native.kernels.arrangement import copied
 from engine.execution.native.kernels.chains import ChainBlocks
-from engine.execution.native.lowering import LOWERINGS, Call, Status, Work, address_of
+from engine.execution.native.lowering import Call, Status, Work, address_of
 from engine.execution.native.packing import calls_of
 from engine.execution.native.thread_pool import thread_pool
 from engine.execution.plan.numpy_executor import NumpyExecutor, aligned, prepare, view
@@ -285,7 +285,7 @@ def _all_reduced(parts: Sequence[Array], out: Array) -> list[Call] | PythonCall:
     calls: list[Call] = []
     total = parts[0]
     for part in parts[1:]:
-        added = LOWERINGS["add"](Work([total, part], [out], {}))
+        added = calls_of("add", Work([total, part], [out], {}))
         if added is None:
             return partial(_add_up, parts, out)
         calls += added

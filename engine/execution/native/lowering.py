@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import BFLOAT16, FLOAT16, DType
+from engine.core.dtypes import BFLOAT16, BOOL, FLOAT16, DType
 from engine.core.value import Array
 from engine.execution.native.kernel import Kernel
 
@@ -135,6 +135,13 @@ def word(argument: Argument, scratch: int) -> int:
 def is_half(dtype: DType) -> bool:
     """Return whether a dtype is float16 or bfloat16."""
     return dtype == FLOAT16 or dtype is BFLOAT16  # which is None without its package, and a dtype equals that
+
+
+def raw(x: Array) -> Array:
+    """Return bool as bytes and half types as their bits, and other arrays as they are."""
+    if x.dtype == BOOL:
+        return x.view(np.uint8)
+    return x.view(np.uint16) if is_half(x.dtype) else x
 
 
 def alike(*arrays: Array) -> bool:

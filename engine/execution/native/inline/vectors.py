@@ -20,17 +20,17 @@ INDEX = ir.IntType(32)
 _HALF = ir.IntType(16)
 
 
-class _BFloat(ir.Type):  # type: ignore[misc] # llvmlite has no types
+class BFloat(ir.Type):  # type: ignore[misc] # llvmlite has no types
     """The type of a bfloat16, which llvmlite has no name for."""
 
     def _to_string(self) -> str:
         return "bfloat"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _BFloat)
+        return isinstance(other, BFloat)
 
     def __hash__(self) -> int:
-        return hash(_BFloat)
+        return hash(BFloat)
 
 
 @cache
@@ -168,7 +168,7 @@ class Emitter:
         """Return the bits of float32 as bfloat16, by the instruction if there is one, for which subnormals are 0."""
         builder, words = self.builder, ir.VectorType(_HALF, self.lanes)
         if multiplies_pairs():
-            return builder.bitcast(builder.fptrunc(value, ir.VectorType(_BFloat(), self.lanes)), words)
+            return builder.bitcast(builder.fptrunc(value, ir.VectorType(BFloat(), self.lanes)), words)
         bits = builder.bitcast(value, ir.VectorType(INDEX, self.lanes))
         one, half, shift, quiet = (ir.Constant(bits.type, [n] * self.lanes) for n in (1, 0x7FFF, 16, 0x40))
         upper = builder.lshr(bits, shift)
@@ -210,7 +210,7 @@ class Emitter:
 
     def _add_pairs(self, x: Any, y: Any, z: Any) -> Any:
         if multiplies_pairs():
-            halves = ir.VectorType(_BFloat(), 2 * self.lanes)
+            halves = ir.VectorType(BFloat(), 2 * self.lanes)
             multiply = self._function("llvm.x86.avx512bf16.dpbf16ps.512", self.vector, [self.vector, halves, halves])
             return self.builder.call(multiply, [z, *(self.builder.bitcast(pairs, halves) for pairs in (x, y))])
         fused = self._function(f"llvm.fmuladd.v{self.lanes}f32", self.vector, [self.vector] * 3)

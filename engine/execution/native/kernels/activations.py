@@ -10,8 +10,8 @@ from engine.execution.native.inline.arithmetic import exp, sigmoid
 from engine.execution.native.inline.error_function import normal_share
 from engine.execution.native.inline.logarithm import expm1, log1p
 from engine.execution.native.inline.pointers import float_of, frozen, view
-from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
-from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, apply, binary, operands, unary
+from engine.execution.native.kernel import Kernel, inline, itemsize, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, apply, binary, elementwise_calls, unary
 from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.activation.gated import CUBIC, DENSITY_AT_0, QUICK, SATURATED, TAIL, TAIL_SCALE, TWICE_ROOT
 
@@ -21,7 +21,7 @@ PARAMETERS, LIMITS = 14, 19
 
 def with_parameters(a: Any) -> None:
     """Apply a function of one number and of two that are the same for all."""
-    rows, n, p, q = a[2], a[3], real(float_of(a[PARAMETERS])), real(float_of(a[PARAMETERS + 1]))
+    rows, n, p, q = a[2], a[3], number(a[PARAMETERS]), number(a[PARAMETERS + 1])
     out_step, x_step, out_apart, x_apart = a[OUT + 3], a[FIRST + 3], a[OUT + 4], a[FIRST + 4]
     for i in range(a[0]):
         for j in range(a[1]):
@@ -45,7 +45,7 @@ def with_parameters(a: Any) -> None:
 
 def two_with_parameters(a: Any) -> None:
     """Apply a function of two numbers and of two that are the same for all."""
-    rows, n, p, q = a[2], a[3], real(float_of(a[LIMITS])), real(float_of(a[LIMITS + 1]))
+    rows, n, p, q = a[2], a[3], number(a[LIMITS]), number(a[LIMITS + 1])
     out_step, x_step, y_step = a[OUT + 3], a[FIRST + 3], a[SECOND + 3]
     out_apart, x_apart, y_apart = a[OUT + 4], a[FIRST + 4], a[SECOND + 4]
     for i in range(a[0]):
@@ -70,6 +70,16 @@ def two_with_parameters(a: Any) -> None:
                         first, second = view(x + e * x_apart, 1, real)[0], view(y + e * y_apart, 1, real)[0]
                         view(out + e * out_apart, 1, real)[0] = apply(first, second, p, q)
                 out, x, y = out + out_step, x + x_step, y + y_step
+
+
+def number(*_: Any) -> Any:
+    """Stand for the number of a word, in the type that a function computes in."""
+    raise NotImplementedError
+
+
+def of_two_numbers(name: str, function: Callable[..., Any], body: Callable[[Any], None] = with_parameters) -> Kernel:
+    """Return the kernel that applies a function of operands and of two numbers that are the same for all."""
+    return Kernel(body, name=name, parts={"apply": function, "number": lambda word: real(float_of(word))})
 
 
 # -- gelu, each form by the formula of the op's own kernel ------------------------------------------------------------
@@ -180,52 +190,33 @@ EXACT = ("hardshrink", "hardtanh", "leaky_relu", "softshrink")
 def _chosen(kernels: Mapping[str, Kernel]) -> Callable[[Work], list[Call] | None]:
     """Return the lowering of an op whose attribute `approximate` chooses the kernel."""
 
-    def lower(work: Work) -> list[Call] | None:
-        words = _words(work)
-        if words is None:
-            return None
-        return [Call(kernels[work.attrs["approximate"]], work.outputs[0].dtype, words, elementwise=True, alone=True)]
-
-    return lower
+    return lambda work: elementwise_calls(work, kernels[work.attrs["approximate"]], alone=True)
 
 
 def _parametrized(op: str) -> Callable[[Work], list[Call] | None]:
     """Return the lowering of an op whose attributes are numbers of the function."""
     names, function = PARAMETRIZED[op]
-    code = Kernel(with_parameters, name=op, parts={"apply": function})
+    code = of_two_numbers(op, function)
 
     def lower(work: Work) -> list[Call] | None:
-        words = _words(work)
-        if words is None:
-            return None
         numbers = [float(work.attrs[name]) for name in names]
         numbers += [0.0] * (2 - len(numbers))
-        return [Call(code, work.outputs[0].dtype, (*words, *numbers), elementwise=True, alone=op not in EXACT)]
+        return elementwise_calls(work, code, numbers=numbers, alone=op not in EXACT)
 
     return lower
 
 
-def _words(work: Work) -> tuple[Any, ...] | None:
-    dtype = work.outputs[0].dtype
-    if dtype not in FLOATS or any(array.dtype != dtype for array in work.inputs):
-        return None
-    return operands(work)
-
-
-HARDTANH_BACKWARD = Kernel(
+HARDTANH_BACKWARD = of_two_numbers(
+    "hardtanh_backward",
+    lambda g, y, low, high: g if (y > low) & (y < high) else real(0),
     two_with_parameters,
-    name="hardtanh_backward",
-    parts={"apply": lambda g, y, low, high: g if (y > low) & (y < high) else real(0)},
 )
 
 
 @lowers("hardtanh_backward")
 def _(work: Work) -> list[Call] | None:
-    words = _words(work)
-    if words is None:
-        return None
     limits = (float(work.attrs["min"]), float(work.attrs["max"]))
-    return [Call(HARDTANH_BACKWARD, work.outputs[0].dtype, (*words, *limits), elementwise=True)]
+    return elementwise_calls(work, HARDTANH_BACKWARD, numbers=limits)
 
 
 lowers("gelu")(_chosen(GELU))
@@ -240,9 +231,6 @@ PRELU = Kernel(binary, name="prelu", parts={"apply": lambda x, slope: x if x > r
 @lowers("prelu")
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
-    if x.dtype not in FLOATS or not x.dtype == weight.dtype == work.outputs[0].dtype:
-        return None
     # One slope for everything, or one for each channel, axis 1.
     shape = (1,) * x.ndim if weight.size == 1 else (1, weight.size, *(1,) * (x.ndim - 2))
-    words = operands(replace(work, inputs=[x, weight.reshape(shape)]))
-    return None if words is None else [Call(PRELU, x.dtype, words, elementwise=True)]
+    return elementwise_calls(replace(work, inputs=[x, weight.reshape(shape)]), PRELU)

@@ -7,18 +7,16 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from engine.core.dtypes import BOOL, DType
-from engine.core.value import Array
-from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
+from engine.core.dtypes import BFLOAT16, BOOL, DType
+from engine.execution.native.inline.halves import bfloat16_of, float16_of, rounded_bfloat16
 from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.vectors import _BFloat, multiplies_pairs
-from engine.execution.native.kernel import FLOATS, Kernel, real
-from engine.execution.native.kernels.elementwise import FIRST, OUT, operands
-from engine.execution.native.lowering import Call, Work, is_half, lowers
+from engine.execution.native.inline.vectors import multiplies_pairs
+from engine.execution.native.kernel import BITS, FLOATS, Kernel, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, is_across, operands
+from engine.execution.native.kernels.half_types import WIDENING, narrowed, widened
+from engine.execution.native.kernels.transposing import transposing
+from engine.execution.native.lowering import Call, Work, is_half, lowers, raw
 
 
 def convert(a: Any) -> None:
@@ -50,16 +48,6 @@ def apply(*_: Any) -> Any:
     raise NotImplementedError
 
 
-@intrinsic
-def rounded_bfloat16(typing_context: Any, x: Any) -> Any:
-    """Return the bits of a float32 as a bfloat16 by the instruction of AVX-512 BF16, for which subnormals are zeros."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(builder.fptrunc(arguments[0], _BFloat()), ir.IntType(16))
-
-    return types.uint16(types.float32), generate
-
-
 SOURCES: Mapping[str, Callable[[Any, Any], Any]] = {
     "uint8": lambda address, n: view(address, n, np.uint8),
     "uint16": lambda address, n: view(address, n, np.uint16),
@@ -72,50 +60,47 @@ NUMBERS = ("int32", "int64", "float32", "float64")
 CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "cast": lambda x: real(x),
     "truth": lambda x: real(1) if x != 0 else real(0),
-    "cast_of_float16": lambda x: real(of_float16(x)),
-    "cast_of_bfloat16": lambda x: real(of_bfloat16(x)),
+    "widened": lambda x: real(widened(x)),
+    "narrowed": lambda x: narrowed(x),
+    "rounded": lambda x: widened(narrowed(x)),
+}
+"""What is done with a number; the last three are of a half type."""
+
+NARROWING: Mapping[str, Callable[[Any], Any]] = {
     "float16": lambda x: float16_of(x),
     "bfloat16": lambda x: bfloat16_of(x),
-    "through_float16": lambda x: of_float16(float16_of(x)),
-    "through_bfloat16": lambda x: of_bfloat16(bfloat16_of(x)),
 }
-BY_INSTRUCTION: Mapping[str, Callable[[Any], Any]] = {
-    "bfloat16": lambda x: rounded_bfloat16(x),
-    "through_bfloat16": lambda x: of_bfloat16(rounded_bfloat16(x)),
-}
-"""Conversions on machines with AVX-512 BF16, in half the time; elsewhere the instruction would be a library's call."""
+BY_INSTRUCTION: Mapping[str, Callable[[Any], Any]] = {"bfloat16": lambda x: rounded_bfloat16(x)}
+"""Roundings on machines with AVX-512 BF16, in half the time; elsewhere the instruction would be a library's call."""
 
 
 @cache
-def converting(conversion: str, found: str) -> Kernel:
+def converting(conversion: str, found: str, half: str = "") -> Kernel:
     """Return the kernel of a conversion from the type that kernels read, to the one they are compiled for."""
-    conversions = {**CONVERSIONS, **BY_INSTRUCTION} if multiplies_pairs() else CONVERSIONS
-    parts: dict[str, Callable[..., Any]] = {"source": SOURCES[found], "apply": conversions[conversion]}
-    return Kernel(convert, name=f"{conversion}_from_{found}", parts=parts)
+    parts: dict[str, Callable[..., Any]] = {"source": SOURCES[found]}
+    if half:
+        narrowing = {**NARROWING, **BY_INSTRUCTION} if multiplies_pairs() else NARROWING
+        parts.update(widened=WIDENING[half], narrowed=narrowing[half])
+    name = "_".join(filter(None, (conversion, half, "from", found)))
+    return Kernel(convert, name=name, parts={**parts, "apply": CONVERSIONS[conversion]})
 
 
 for _source in SOURCES:
     converting("cast", _source)  # others are declared when a plan has them
 
 
-def raw(x: Array) -> Array:
-    """Return bool as bytes and half types as their bits, and other arrays as they are."""
-    if x.dtype == BOOL:
-        return x.view(np.uint8)
-    return x.view(np.uint16) if is_half(x.dtype) else x
-
-
-def _conversion(found: DType, wanted: DType) -> str | None:
-    """Return what conversion takes one type to another; None where no kernel does."""
+def _conversion(found: DType, wanted: DType) -> Kernel | None:
+    """Return the kernel that takes one type to another; None where there is none."""
     if is_half(wanted):
-        return wanted.name if found == FLOATS[0] else None
+        return converting("narrowed", found.name, wanted.name) if found == FLOATS[0] else None
     if is_half(found):
-        return f"cast_of_{found.name}" if wanted in FLOATS else None
+        return converting("widened", BITS.name, found.name) if wanted in FLOATS else None
     if found.name not in (*NUMBERS, "bool", "uint8"):
         return None
+    source = "uint8" if found == BOOL else found.name
     if wanted == BOOL:
-        return "truth"
-    return "cast" if wanted.name in NUMBERS else None
+        return converting("truth", source)
+    return converting("cast", source) if wanted.name in NUMBERS else None
 
 
 @lowers("cast")
@@ -124,9 +109,13 @@ def _(work: Work) -> list[Call] | None:
     conversion = _conversion(x.dtype, out.dtype)
     if conversion is None:
         return None
-    given, made = raw(x), raw(out)
-    words, code = operands(Work([given], [made], work.attrs)), converting(conversion, given.dtype.name)
-    return None if words is None else [Call(code, made.dtype, words, elementwise=True)]
+    source, made = raw(x), raw(out)
+    words = operands(Work([source], [made], work.attrs))
+    if words is None:
+        return None
+    call = Call(conversion, made.dtype, words, elementwise=True)
+    halves = (x.dtype is BFLOAT16 or out.dtype is BFLOAT16) and FLOATS[0] in (x.dtype, out.dtype)
+    return (transposing(source, made) if halves and is_across(call) else None) or [call]
 
 
 @lowers("round_through")
@@ -135,4 +124,4 @@ def _(work: Work) -> list[Call] | None:
     words = operands(work)
     if words is None or not (is_half(through) and x.dtype == out.dtype == FLOATS[0]):
         return None
-    return [Call(converting(f"through_{through.name}", x.dtype.name), out.dtype, words, elementwise=True)]
+    return [Call(converting("rounded", x.dtype.name, through.name), out.dtype, words, elementwise=True)]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import BOOL, INT64, DType
-from engine.core.value import Array
+from engine.core.dtypes import INT64, DType
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, apply, operands
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.kernels.half_types import half_kernel
+from engine.execution.native.lowering import Call, Work, is_half, lowers, raw
 
 BYTE = np.dtype(np.uint8)
 """What bool is in kernels: 0 or 1."""
@@ -95,23 +95,24 @@ COMPARING = {op: Kernel(compare, name=op, parts={"apply": function}) for op, fun
 TESTING = {op: Kernel(test, name=op, parts={"apply": function}) for op, function in TESTS.items()}
 
 
-def as_bytes(x: Array) -> Array:
-    """Return bool as bytes, and other arrays as they are."""
-    return x.view(np.uint8) if x.dtype == BOOL else x
-
-
 def deciding(op: str) -> Callable[[Work], list[Call] | None]:
     """Return the lowering of an op whose operands have one dtype, and whose result is bool."""
     code = COMPARING[op] if op in COMPARING else TESTING[op]
     dtypes = FLOATS if op in OF_FLOATS else COMPARABLE
 
     def lower(work: Work) -> list[Call] | None:
-        inputs = [as_bytes(x) for x in work.inputs]
-        dtype = inputs[0].dtype
-        if dtype not in dtypes or any(x.dtype != dtype for x in inputs):
+        dtype, found = work.inputs[0].dtype, code
+        if any(x.dtype != dtype for x in work.inputs):
             return None
-        words = operands(Work(inputs, [as_bytes(x) for x in work.outputs], work.attrs))
-        return None if words is None else [Call(code, dtype, words, elementwise=True)]
+        if is_half(dtype):
+            narrow = half_kernel(code, dtype.name, decides=True)
+            assert narrow is not None, "its loop applies a function"
+            found = narrow
+        elif raw(work.inputs[0]).dtype not in dtypes:
+            return None
+        inputs = [raw(x) for x in work.inputs]
+        words = operands(Work(inputs, [raw(x) for x in work.outputs], work.attrs))
+        return None if words is None else [Call(found, inputs[0].dtype, words, elementwise=True)]
 
     return lower
 

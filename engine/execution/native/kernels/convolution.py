@@ -239,7 +239,7 @@ def correlation(
             *steps, *(s * axis.weight[1] for s, axis in zip(kernel, phases[0], strict=True)),
             memory.take(outputs * tile.images // tile.side * segment * size), segment, DEPTH, block_rows()[0],
             len(phases),
-            KernelAddress(DELIVERY[in_memory(x)], computed(x)), 0, 0, 0, 0,
+            KernelAddress(DELIVERY[in_memory(out)], computed(x)), 0, 0, 0, 0,
             *(word for axes in phases for word in _phase(axes, whole, x, weight, out, groups, memory)),
         ),
         memory.size,
@@ -293,15 +293,22 @@ def _row_major(x: Array) -> tuple[int, int, int]:
     return rows * columns * size, columns * size, size
 
 
+def _are_taken(x: Array, y: Array, result: Array) -> bool:
+    """Tell whether kernels take arrays of these dtypes: bfloat16 are convolved to bfloat16 or float32."""
+    return alike(x, y, result) or (
+        are_bfloat16(x, y) and (are_bfloat16(result) or (result.dtype == FLOATS[0] and alike(result)))
+    )
+
+
 @lowers("convolution")
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
-    if not (alike(x, weight, y) or are_bfloat16(x, weight, y)) or not y.size or not weight.size:
+    if not _are_taken(x, weight, y) or not y.size or not weight.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work):
-        return None if x.dtype is BFLOAT16 else pointwise(x, weight, y, groups, transposed=False)
+    if is_pointwise(weight.shape, x.shape, work) and x.dtype is not BFLOAT16:
+        return pointwise(x, weight, y, groups, transposed=False)
     outputs = weight.shape[0] // groups
     steps = (outputs * weight.strides[0], weight.strides[0], weight.strides[1])
     return [correlation([forward_axes(x, weight.shape[2:], y.shape[2:], work)], x, weight, y, groups, steps)]
@@ -311,11 +318,11 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
-    if not (alike(g, weight, x) or are_bfloat16(g, weight, x)) or not x.size or not weight.size or not g.size:
+    if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work):
-        return None if x.dtype is BFLOAT16 else pointwise(g, weight, x, groups, transposed=True)
+    if is_pointwise(weight.shape, x.shape, work) and g.dtype is not BFLOAT16:
+        return pointwise(g, weight, x, groups, transposed=True)
     steps = (weight.shape[0] // groups * weight.strides[0], weight.strides[1], weight.strides[0])
     phases = list(product(*backward_axes(g, weight.shape[2:], x.shape[2:], work)))
     met = [axes for axes in phases if all(axis.taps for axis in axes)]
@@ -329,16 +336,16 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    if not (alike(x, g, weight) or are_bfloat16(x, g, weight)) or not x.size or not g.size or not weight.size:
+    if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work):
-        return None if x.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
+    if is_pointwise(weight.shape, x.shape, work) and x.dtype is not BFLOAT16:
+        return pointwise_weight(x, g, weight, groups)
     memory = Memory()
-    if x.dtype is BFLOAT16:
+    if weight.dtype is BFLOAT16:
         total = memory.take(weight.size * FLOATS[0].itemsize)
         words = (1, 1, 1, weight.size, weight, 0, 0, 0, BITS.itemsize, total, 0, 0, 0, FLOATS[0].itemsize)
-        rounded_total = Call(converting("bfloat16", "float32"), BITS, words)
+        rounded_total = Call(converting("narrowed", "float32", "bfloat16"), BITS, words)
         return [weight_gradient(work, total, memory), rounded_total]
     return [weight_gradient(work, weight, memory)]
 

@@ -11,9 +11,8 @@ from engine.core.value import Array
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.streams import distance, folded, moved, multiply_add, output, started, stepped
 from engine.execution.native.kernel import FLOATS, Kernel, inline, inline_exact, itemsize, kernel, kernel_of, real
-from engine.execution.native.kernels.casting import raw
 from engine.execution.native.kernels.shared_loop import round_parts, run_round
-from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers
+from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers, raw
 from engine.ops.random.random import bernoulli_threshold
 
 HALF_BITS = np.dtype(np.uint16)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,16 +10,13 @@ import numpy as np
 from engine.core.dtypes import DType
 from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp, rsqrt, sigmoid, tanh
-from engine.execution.native.inline.halves import bfloat16_of, float16_of, of_bfloat16, of_float16
 from engine.execution.native.inline.pointers import frozen, view
-from engine.execution.native.kernel import FLOATS, Kernel, itemsize, real
-from engine.execution.native.lowering import LOWERINGS, Argument, Call, Work, address_of, is_half, lowers
+from engine.execution.native.kernel import BITS, FLOATS, Kernel, itemsize, real
+from engine.execution.native.kernels.half_types import half_kernel
+from engine.execution.native.lowering import LOWERINGS, Argument, Call, Work, address_of, is_half, lowers, raw
 
 AXES = 4
 """Maximum number of axes of the operands of kernels, after joining; the last is the inner loop."""
-
-HALF = 2
-"""Bytes of a number of half types."""
 
 SHORT = 8
 """Extent of an axis that is too short for vector registers."""
@@ -110,11 +106,6 @@ def apply(*_: Any) -> Any:
     raise NotImplementedError
 
 
-def function(*_: Any) -> Any:
-    """Stand for the function of float32 that is applied to half types."""
-    raise NotImplementedError
-
-
 def _maximum(x: Any, y: Any) -> Any:
     # A comparison with NaN is false: of two numbers the first that is NaN comes out.
     return x if x >= y or x != x else y
@@ -163,35 +154,6 @@ WITH_ITSELF = {
 }
 """Kernels of ops whose two operands are the same array."""
 DTYPES = {op: (*FLOATS, *WHOLE) if op in OF_WHOLE else FLOATS for op in (*UNARY, *BINARY)}
-
-
-HALF_APPLICATIONS: Mapping[tuple[str, int], Callable[..., Any]] = {
-    ("bfloat16", 1): lambda x: bfloat16_of(function(of_bfloat16(x))),
-    ("bfloat16", 2): lambda x, y: bfloat16_of(function(of_bfloat16(x), of_bfloat16(y))),
-    ("float16", 1): lambda x: float16_of(function(of_float16(x))),
-    ("float16", 2): lambda x, y: float16_of(function(of_float16(x), of_float16(y))),
-}
-"""By half type and number of operands: they are widened, and the result of the function is rounded once."""
-
-
-SELECTIONS: Mapping[tuple[str, str], Callable[..., Any]] = {
-    ("relu", "bfloat16"): lambda x: np.uint16(0) if (x == 0) | ((x >= 0x8000) & (x <= 0xFF80)) else x,
-    ("relu", "float16"): lambda x: np.uint16(0) if (x == 0) | ((x >= 0x8000) & (x <= 0xFC00)) else x,
-    ("relu_backward", "bfloat16"): lambda g, y: np.uint16(0) if (y == 0) | ((y >= 0x8000) & (y <= 0xFF80)) else g,
-    ("relu_backward", "float16"): lambda g, y: np.uint16(0) if (y == 0) | ((y >= 0x8000) & (y <= 0xFC00)) else g,
-}
-"""Ops that choose by the sign, on bits: nothing is widened. Behind the negative infinity are only NaN."""
-
-
-@cache
-def half_kernel(op: str, half: str) -> Kernel:
-    """Return the kernel of an op on a half type, by its bits: nothing of float32 is stored."""
-    body, applied, count = (unary, UNARY[op], 1) if op in UNARY else (binary, BINARY[op], 2)
-    selection = SELECTIONS.get((op, half))
-    if selection is not None:
-        return Kernel(body, (np.dtype(np.uint16),), name=f"{op}_{half}", parts={"apply": selection})
-    parts = {"function": applied, "apply": HALF_APPLICATIONS[half, count]}
-    return Kernel(body, (np.dtype(np.uint16),), name=f"{op}_{half}", parts=parts, of_float32=("function",))
 
 
 def joined_axes(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]] | None:
@@ -261,15 +223,10 @@ def axis_of_neighbours(words: Sequence[Argument], place: int) -> int | None:
 
 
 def is_across(call: Call) -> bool:
-    """Tell whether a call goes through an operand across the axis along which its numbers are neighbours.
-
-    Half types do not count: copies of them are of float32.
-    """
-    if not call.elementwise:
-        return False
+    """Tell whether a call goes through an operand across the axis along which its numbers are neighbours."""
     words = call.arguments
-    return any(
-        isinstance(operand, np.ndarray) and operand.itemsize != HALF and axis_of_neighbours(words, place) is not None
+    return call.elementwise and any(
+        isinstance(operand, np.ndarray) and axis_of_neighbours(words, place) is not None
         for place, operand in enumerate(words)
         if place >= FIRST and (place - FIRST) % (AXES + 1) == 0
     )
@@ -279,39 +236,39 @@ def _is_short(extent: Argument) -> bool:
     return isinstance(extent, int) and extent < SHORT
 
 
+def elementwise_calls(
+    work: Work, code: Kernel, dtypes: Sequence[DType] = FLOATS, numbers: Sequence[float] = (), *, alone: bool = False
+) -> list[Call] | None:
+    """Return the call of a kernel for a step whose operands all have one dtype, which is among these or a half type.
+
+    `numbers` are what the kernel takes beside its operands.
+    """
+    dtype, found = work.outputs[0].dtype, code
+    if any(array.dtype != dtype for array in work.inputs):
+        return None
+    if is_half(dtype):
+        narrow = half_kernel(code, dtype.name)
+        if narrow is None:
+            return None
+        dtype, found = BITS, narrow
+        work = Work([raw(array) for array in work.inputs], [raw(array) for array in work.outputs], work.attrs)
+    elif dtype not in dtypes:
+        return None
+    words = operands(work)
+    return None if words is None else [Call(found, dtype, (*words, *numbers), elementwise=True, alone=alone)]
+
+
 def elementwise(
     kernels: Mapping[str, Kernel], op: str, dtypes: Sequence[DType] = FLOATS
 ) -> Callable[[Work], list[Call] | None]:
-    """Return the lowering of an op whose operands all have one dtype, which is among these."""
-
-    def lower(work: Work) -> list[Call] | None:
-        dtype = work.outputs[0].dtype
-        if dtype not in dtypes or any(array.dtype != dtype for array in work.inputs):
-            return None
-        words = operands(work)
-        return None if words is None else [Call(kernels[op], dtype, words, elementwise=True)]
-
-    return lower
-
-
-def with_halves(op: str, lowering: Callable[[Work], list[Call] | None]) -> Callable[[Work], list[Call] | None]:
-    """Return a lowering that takes operands of one half type as well."""
-
-    def lower(work: Work) -> list[Call] | None:
-        (out,) = work.outputs
-        if not is_half(out.dtype) or any(array.dtype != out.dtype for array in work.inputs):
-            return lowering(work)
-        words = operands(Work([array.view(np.uint16) for array in work.inputs], [out.view(np.uint16)], work.attrs))
-        code = half_kernel(op, out.dtype.name)
-        return None if words is None else [Call(code, code.dtypes[0], words, elementwise=True)]
-
-    return lower
+    """Return the lowering of an op whose operands all have one dtype, which is among these or a half type."""
+    return lambda work: elementwise_calls(work, kernels[op], dtypes)
 
 
 for _op in UNARY:
-    lowers(_op)(with_halves(_op, elementwise(UNARY_KERNELS, _op, DTYPES[_op])))
+    lowers(_op)(elementwise(UNARY_KERNELS, _op, DTYPES[_op]))
 for _op in BINARY:
-    lowers(_op)(with_halves(_op, elementwise(BINARY_KERNELS, _op, DTYPES[_op])))
+    lowers(_op)(elementwise(BINARY_KERNELS, _op, DTYPES[_op]))
 
 
 def _with_itself(op: str) -> None:

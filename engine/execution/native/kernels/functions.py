@@ -12,8 +12,9 @@ import numpy as np
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import expm1, log, log1p, log1p_of_share
 from engine.execution.native.kernel import FLOATS, Kernel, inline_exact, real
-from engine.execution.native.kernels.activations import with_parameters
-from engine.execution.native.kernels.elementwise import WHOLE, binary, elementwise, operands, unary
+from engine.execution.native.kernels.activations import of_two_numbers
+from engine.execution.native.kernels.arrangement import joined_calls
+from engine.execution.native.kernels.elementwise import WHOLE, binary, elementwise, elementwise_calls, unary
 from engine.execution.native.kernels.integers import DIVISIONS, clamp_calls, division
 from engine.execution.native.lowering import Call, Lowering, Work, lowers
 
@@ -113,17 +114,10 @@ def _clamped(x: Any, low: Any, high: Any) -> Any:
     return high if x > high else x
 
 
-CLAMP = Kernel(with_parameters, name="clamp", parts={"apply": _clamped})
+CLAMP = of_two_numbers("clamp", _clamped)
 ROUND = {"round": Kernel(unary, name="round", parts={"apply": lambda x: np.rint(x)})}
-SCALE = Kernel(with_parameters, name="scale", parts={"apply": lambda x, factor, bias: x * factor + bias})
-THRESHOLD = Kernel(with_parameters, name="threshold", parts={"apply": lambda x, t, value: value if x <= t else x})
-
-
-def with_numbers(work: Work, code: Kernel, first: float, second: float) -> list[Call] | None:
-    """Apply a function of one operand and two numbers, if the operand has a dtype that kernels are compiled for."""
-    dtype = work.outputs[0].dtype
-    words = operands(work) if dtype in FLOATS and work.inputs[0].dtype == dtype else None
-    return None if words is None else [Call(code, dtype, (*words, float(first), float(second)), elementwise=True)]
+SCALE = of_two_numbers("scale", lambda x, factor, bias: x * factor + bias)
+THRESHOLD = of_two_numbers("threshold", lambda x, t, value: value if x <= t else x)
 
 
 @lowers("clamp")
@@ -131,7 +125,8 @@ def _(work: Work) -> list[Call] | None:
     low, high = work.attrs["min"], work.attrs["max"]
     if work.outputs[0].dtype in WHOLE:
         return clamp_calls(work, low, high)
-    return with_numbers(work, CLAMP, -math.inf if low is None else low, math.inf if high is None else high)
+    limits = (-math.inf if low is None else float(low), math.inf if high is None else float(high))
+    return elementwise_calls(work, CLAMP, numbers=limits)
 
 
 @lowers("round")
@@ -141,12 +136,12 @@ def _(work: Work) -> list[Call] | None:
 
 @lowers("scale")
 def _(work: Work) -> list[Call] | None:
-    return with_numbers(work, SCALE, work.attrs["factor"], work.attrs["bias"])
+    return elementwise_calls(work, SCALE, numbers=(float(work.attrs["factor"]), float(work.attrs["bias"])))
 
 
 @lowers("threshold")
 def _(work: Work) -> list[Call] | None:
-    return with_numbers(work, THRESHOLD, work.attrs["threshold"], work.attrs["value"])
+    return elementwise_calls(work, THRESHOLD, numbers=(float(work.attrs["threshold"]), float(work.attrs["value"])))
 
 
 for _op in UNARY:
@@ -158,9 +153,11 @@ for _op in BINARY:
 @lowers("logit")
 def _(work: Work) -> list[Call] | None:
     (out,), eps = work.outputs, work.attrs.get("eps")
-    calls = elementwise(UNARY_KERNELS, "logit")(work if eps is None else replace(work, inputs=[out]))
-    limited = [] if eps is None else with_numbers(work, CLAMP, eps, 1 - eps)
-    return None if calls is None or limited is None else [*limited, *(replace(call, alone=True) for call in calls)]
+    if eps is not None and out.dtype not in FLOATS:  # what is limited is not rounded to a half type
+        return None
+    calls = elementwise_calls(work if eps is None else replace(work, inputs=[out]), UNARY_KERNELS["logit"], alone=True)
+    limited = [] if eps is None else elementwise_calls(work, CLAMP, numbers=(eps, 1 - eps))
+    return joined_calls(limited, calls)
 
 
 def _division(op: str) -> Lowering:

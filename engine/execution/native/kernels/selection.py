@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.dtypes import INT64
+from engine.core.dtypes import BOOL
 from engine.execution.native.inline.pointers import frozen, view
-from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, real
+from engine.execution.native.kernel import inline, itemsize, kernel_of, real
 from engine.execution.native.kernels.elementwise import FIRST, OUT, SECOND, THIRD, operands
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.lowering import Call, Work, lowers, raw
 
 
-@kernel
+@kernel_of(np.float32, np.float64, np.int64, np.uint16)
 def choose(a: Any) -> None:
-    """Words as of an elementwise kernel of three operands, the first of them bools."""
+    """Words as of an elementwise kernel of three operands, the first of them bools; half types are moved as bits."""
     n = a[3]
     for i in range(a[0]):
         for j in range(a[1]):
@@ -97,7 +97,8 @@ def copy_evenly(target: Any, apart: Any, source: Any, step: Any, count: Any, ite
 def _(work: Work) -> list[Call] | None:
     condition, *others = work.inputs
     dtype = work.outputs[0].dtype
-    if dtype not in (*FLOATS, INT64) or condition.dtype != np.bool_ or any(x.dtype != dtype for x in others):
+    out = raw(work.outputs[0])
+    if out.dtype not in choose.dtypes or condition.dtype != BOOL or any(x.dtype != dtype for x in others):
         return None
-    words = operands(work)
-    return None if words is None else [Call(choose, dtype, words, elementwise=True)]
+    words = operands(Work([condition, *map(raw, others)], [out], work.attrs))
+    return None if words is None else [Call(choose, out.dtype, words, elementwise=True)]

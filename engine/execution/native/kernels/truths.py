@@ -11,9 +11,9 @@ from engine.core.shape_rules import normalize_axes
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.kernel import Kernel
-from engine.execution.native.kernels.comparing import BYTE, as_bytes
+from engine.execution.native.kernels.comparing import BYTE
 from engine.execution.native.kernels.extremes import extents_around
-from engine.execution.native.lowering import Call, Work, lowers
+from engine.execution.native.lowering import Call, Work, lowers, raw
 
 
 def joined(found: Any, x: Any) -> Any:
@@ -43,7 +43,7 @@ def _truth(op: str) -> None:
     def lower(work: Work) -> list[Call] | None:
         (x,), (out,) = work.inputs, work.outputs
         found = extents_around(x, out, normalize_axes(work.attrs["axis"], x.ndim)) if x.dtype == BOOL else None
-        return None if found is None else [Call(KERNELS[op], BYTE, (*found, as_bytes(x), as_bytes(out), op == "all"))]
+        return None if found is None else [Call(KERNELS[op], BYTE, (*found, raw(x), raw(out), op == "all"))]
 
     lowers(op)(lower)
 

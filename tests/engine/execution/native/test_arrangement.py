@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
-from engine.execution.native.kernels.transposing import transposed_copy
+from engine.execution.native.kernels.transposing import COPY as TRANSPOSED_COPY
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 from tests.support.rows import each_row
@@ -47,7 +47,7 @@ def test_rows_become_columns(shape: tuple[int, ...], dtype: str, run_both: RunBo
 def test_a_transposed_copy_goes_by_registers() -> None:
     x = numbers(64, 48, dtype="float32")
     (call,) = calls_of("copy", Work([x.T], [np.empty((48, 64), np.float32)], {})) or ()
-    assert call.kernel is transposed_copy
+    assert call.kernel is TRANSPOSED_COPY
 
 
 @each_row("dtype", DTYPES)

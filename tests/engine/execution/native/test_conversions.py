@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from engine.core.dtypes import BFLOAT16
-from engine.core.registry import OPS
 from engine.execution.native.kernels import casting
 from tests.extent import FULL
 from tests.support.rows import each_row
@@ -59,17 +58,6 @@ def test_rounding_to_halves(half, instruction, run_both, compiled, monkeypatch):
     there = np.full_like(x, 7)
     assert compiled("round_through", [x], [there], {"through": half})
     np.testing.assert_array_equal(there, actual.astype(np.float32))
-
-
-@pytest.mark.parametrize("half", HALVES)
-def test_relu_of_every_half(half, compiled):
-    every = np.arange(2**16, dtype=np.uint16)
-    for op, operands in (("relu", [every]), ("relu_backward", [np.roll(every, 7), every])):
-        out = np.full(every.shape, 7, half)
-        assert compiled(op, [x.view(half) for x in operands], [out], {})
-        with np.errstate(invalid="ignore"):
-            expected = OPS[op].body(*(x.view(half).astype(np.float32) for x in operands))
-            np.testing.assert_array_equal(out.astype(np.float32), expected)
 
 
 def test_float64_is_no_half_type_where_there_is_no_bfloat16(run_both, monkeypatch):
