@@ -57,6 +57,7 @@ class Numerics:
         supports_bfloat16: the kernel takes bfloat16 as it is; others get it as float32, and their results are rounded.
         reads_bfloat16: plans give the op operands of bfloat16 instead of their casts to float32, which its kernel works
             on all the same.
+        writes_bfloat16: of such operands its kernel rounds the result itself, where a cast is all that reads it.
         handles_missing: the op detects, fills in or skips missing values (NaN).
     """
 
@@ -66,6 +67,7 @@ class Numerics:
     compute_float32: bool = False
     supports_bfloat16: bool = False
     reads_bfloat16: bool = False
+    writes_bfloat16: bool = False
     handles_missing: bool = False
 
 

@@ -24,7 +24,7 @@ from engine.execution.plan.plan import (
 )
 from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
-from engine.graph.half_operands import read_halves
+from engine.graph.half_operands import read_halves, write_halves
 from engine.graph.origin import Origin
 from engine.graph.rematerialization import schedule_casts
 from engine.graph.rounding import round_at_once, rounded_packs
@@ -64,7 +64,7 @@ def make_plan(
 
 
 def _planned(listing: Listing, rows: Collection[str], most_shards: int) -> Plan:
-    listing = round_at_once(read_halves(schedule_casts(listing)))
+    listing = round_at_once(write_halves(read_halves(schedule_casts(listing))))
     count = min(most_shards, worthwhile_shards(listing, rows)) if rows else 1
     extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
     # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.

@@ -42,6 +42,8 @@ Attrs = Mapping[str, Any]
 
 STRIDED = {"stride": (2,), "padding": ((1, 1),), "dilation": (1,)}
 GROUPED = {"stride": (1, 1), "padding": ((1, 0), (0, 0)), "dilation": (2, 1), "groups": 2}
+OF_HALVES = Numerics(promotion="common", autocast="half", reads_bfloat16=True)
+IN_HALVES = Numerics(promotion="common", autocast="half", reads_bfloat16=True, writes_bfloat16=True)
 PLAIN = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,)}
 
 
@@ -99,7 +101,7 @@ def _convolution_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int]
 
 @primitive(
     shape_rule=_convolution,
-    numerics=Numerics(promotion="common", autocast="half"),
+    numerics=IN_HALVES,
     memory=Memory(scratch=_convolution_scratch, keeps_workspace=True),
     sharding=batch_axes("0-", "0"),
     flops=_convolution_flops,
@@ -173,7 +175,7 @@ def _convolution_input_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int
 
 @primitive(
     shape_rule=_convolution_input,
-    numerics=Numerics(promotion="common", autocast="half"),
+    numerics=IN_HALVES,
     memory=Memory(scratch=_convolution_input_scratch, keeps_workspace=True),
     sharding=batch_axes("0-", "0"),
     flops=_convolution_input_flops,
@@ -252,7 +254,7 @@ def _convolution_weight_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: S
 
 @primitive(
     shape_rule=_convolution_weight,
-    numerics=Numerics(promotion="common", autocast="half"),
+    numerics=OF_HALVES,
     memory=Memory(scratch=_convolution_weight_scratch, keeps_workspace=True),
     sharding=batch_axes("00", "+"),
     flops=_convolution_weight_flops,

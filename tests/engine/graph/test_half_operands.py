@@ -1,17 +1,20 @@
-"""Casts from bfloat16 are spared where ops read it, and nothing else changes."""
+"""Casts are spared where ops read or write bfloat16, and nothing else changes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 import numpy as np
+import pytest
 
 import engine
 from engine.core.dtypes import BFLOAT16, FLOAT32
 from engine.core.value import Value
 from engine.execution.plan.numpy_executor import prepare
-from engine.graph.half_operands import read_halves
+from engine.graph import half_operands
+from engine.graph.half_operands import read_halves, write_halves
 from engine.graph.simplify import Listing, simplify
+from engine.ops.conv.conv_primitives import convolution, convolution_weight
 from engine.ops.elementwise.casting import barrier, cast
 from engine.ops.elementwise.elementwise import exp, mul
 from engine.ops.linalg.matmul import matrix_product
@@ -22,6 +25,16 @@ from engine.training.step.plans import plan_training
 assert BFLOAT16 is not None
 A, B = (Value((4, 6), BFLOAT16, None, name=name) for name in "ab")
 WIDE = Value((4, 6), FLOAT32, None, name="wide")
+IMAGES, KERNELS, COTANGENT = (
+    Value(shape, BFLOAT16, None, name=name) for name, shape in (("x", (2, 3, 8)), ("w", (4, 3, 3)), ("g", (2, 4, 6)))
+)
+WINDOW = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": 1}
+
+
+@pytest.fixture(autouse=True)
+def _any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ops read halves however few operations they are."""
+    monkeypatch.setattr(half_operands, "SHORT", 0)
 
 
 def widened(value: Value) -> Value:
@@ -29,7 +42,8 @@ def widened(value: Value) -> Value:
 
 
 def listed(outputs: Mapping[str, Value]) -> Listing:
-    return read_halves(simplify({"a": A, "b": B, "wide": WIDE}, {}, outputs, {}))
+    leaves = {"a": A, "b": B, "wide": WIDE, "x": IMAGES, "w": KERNELS, "g": COTANGENT}
+    return write_halves(read_halves(simplify(leaves, {}, outputs, {})))
 
 
 def names(listing: Listing) -> list[str]:
@@ -58,6 +72,29 @@ def test_a_cast_that_others_read_or_that_meets_another_operand_stays() -> None:
     assert sorted(names(both)) == ["cast", "exp", "matrix_product", "mul"]
     narrowed = listed({"cast": matrix_product(cast(WIDE, dtype=BFLOAT16), A, transpose_b=True)})
     assert names(narrowed) == ["cast", "matrix_product"]
+
+
+def test_few_operations_are_not_worth_their_widening(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half_operands, "SHORT", 2 * 4 * 4 * 6 + 1)
+    outputs = {"product": matrix_product(widened(A), widened(B), transpose_b=True)}
+    assert names(listed(outputs)) == ["cast", "cast", "matrix_product"]
+    monkeypatch.setattr(half_operands, "SHORT", 2 * 4 * 4 * 6)
+    assert names(listed(outputs)) == ["matrix_product"]
+
+
+def test_a_convolution_writes_what_only_a_cast_reads() -> None:
+    y = convolution(widened(IMAGES), widened(KERNELS), **WINDOW)
+    listing = listed({"narrow": cast(y, dtype=BFLOAT16)})
+    assert names(listing) == ["convolution"]
+    assert listing.instructions[0].outputs == (listing.outputs["narrow"],)
+    assert listing.specs[listing.outputs["narrow"]].dtype is BFLOAT16
+    assert names(listed({"narrow": cast(y, dtype=BFLOAT16), "wide": y})) == ["convolution", "cast"]
+    assert names(listed({"narrow": cast(y, dtype=BFLOAT16), "other": exp(y)})) == ["convolution", "cast", "exp"]
+
+
+def test_what_shards_add_up_is_rounded_as_a_whole() -> None:
+    gradient = convolution_weight(widened(IMAGES), widened(COTANGENT), kernel=(3,), **WINDOW)
+    assert names(listed({"gradient": cast(gradient, dtype=BFLOAT16)})) == ["convolution_weight", "cast"]
 
 
 def test_sums_read_a_cast_that_others_need() -> None:
