@@ -12,7 +12,6 @@ from engine.core.half_precision import convert_dtype
 from engine.core.registry import composite, primitive
 from engine.core.samples import integers, positive, sample
 from engine.core.shape_rules import same, same_number
-from engine.core.sharding_rules import ELEMENTWISE
 from engine.core.value import Array, Spec, Value
 
 
@@ -24,9 +23,7 @@ def _cast(x: Value, *, dtype: DType) -> Spec:
     shape_rule=_cast,
     aliases=("astype", "to"),
     numerics=Numerics(autocast="unchanged"),
-    algebra=Algebra(affine=True, identity=True, keeps_elements=True, conversion=True),
-    sharding=ELEMENTWISE,
-    batching=by_itself,
+    algebra=Algebra(affine=True, identity=True, keeps_elements=True, conversion=True, elementwise=True),
     samples=[sample((2, 3), dtype="float64")],
 )
 def cast(x: Array, *, dtype: DType, out: Array | None = None) -> Array:
