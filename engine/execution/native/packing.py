@@ -17,6 +17,7 @@ from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.elementwise import is_across
+from engine.execution.native.kernels.every_second import reads_pairs
 from engine.execution.native.kernels.repeated_rows import with_repeated_rows
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
@@ -28,6 +29,8 @@ BLOCK, MOST_BLOCKS = 2**18, 8
 """Bytes of the largest copy of a block of images, and most blocks: a step has room for the status of 8 calls."""
 MOST_COPIED = 2**23
 """Bytes of operands that a kernel could read as they lie, and that are copied all the same."""
+MOST_PAIRS = 2**17
+"""Of those of which every second number is read: copies of more would leave the nearest caches."""
 LINE = 64
 """Bytes that copies are aligned to."""
 
@@ -41,11 +44,17 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     if calls is None and op in ALONG_LAST:
         work = _along_last(work)
         calls = lowering(work)
-    if calls is not None and op != "copy" and any(map(is_across, calls)) and _copied_bytes(op, work) <= MOST_COPIED:
+    if calls is not None and op != "copy" and _gain_by_copies(op, work, calls):
         calls = None
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
         return _by_images(op, work) if op in BY_IMAGES else _on_copies(op, work)
     return None if calls is None else [with_repeated_rows(call) for call in calls]
+
+
+def _gain_by_copies(op: str, work: Work, calls: Sequence[Call]) -> bool:
+    """Tell whether kernels that could read operands as they lie take longer than copies of these do."""
+    most = MOST_COPIED if any(map(is_across, calls)) else MOST_PAIRS if any(map(reads_pairs, calls)) else 0
+    return most > 0 and _copied_bytes(op, work) <= most
 
 
 def _copied_bytes(op: str, work: Work) -> int:

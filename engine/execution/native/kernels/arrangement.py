@@ -11,6 +11,7 @@ from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import UNARY_KERNELS, is_across, operands, unary
+from engine.execution.native.kernels.every_second import pairwise_copy, reads_pairs
 from engine.execution.native.kernels.transposing import transposing
 from engine.execution.native.lowering import LOWERINGS, Call, Work, lowers
 
@@ -44,7 +45,7 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
     if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in KINDS:
         return None
     x, out = _in_rows(np.broadcast_to(_as_bits(x), out.shape), _as_bits(out))
-    if code is COPY and (calls := transposing(x, out)):
+    if code is COPY and (calls := transposing(x, out) or pairwise_copy(x, out)):
         return calls
     words = operands(Work([x], [out], {}))
     if words is not None:
@@ -84,7 +85,7 @@ copied_numbers = LOWERINGS["copy"]
 @lowers("copy")
 def _(work: Work) -> list[Call] | None:
     calls = copied_numbers(work)  # these may be part of a chain
-    if calls is None or any(map(is_across, calls)):
+    if calls is None or any(is_across(call) or reads_pairs(call) for call in calls):
         return copied(work.inputs[0], work.outputs[0])
     return list(calls)
 

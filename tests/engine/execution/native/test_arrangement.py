@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.core.value import Array
+from engine.execution.native.kernels.every_second import copy_pairwise
 from engine.execution.native.kernels.transposing import COPY as TRANSPOSED_COPY
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
@@ -94,3 +95,15 @@ def test_pairs_are_turned(inverse: bool, mode: str, dtype: str, run_both: RunBot
     cosines, sines = np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
     ((actual,), (wanted,)) = run_both("rotate_pairs", x, cosines, sines, mode=mode, inverse=inverse)
     np.testing.assert_allclose(actual, wanted, rtol=1e-5, atol=1e-5)
+
+
+@each_row("extent", [16, 17, 33, 100])
+def test_every_second_number_is_copied_by_registers(extent: int, run_both: RunBoth) -> None:
+    whole = numbers(3, 2 * extent, dtype="float32")
+    x, neighbours = whole[:, 1::2], whole[:, :extent]
+    (call,) = calls_of("copy", Work([x], [np.zeros((3, extent), np.float32)], {})) or ()
+    assert call.kernel is copy_pairwise
+    ((actual,), (wanted,)) = run_both("mul", x, neighbours)
+    np.testing.assert_array_equal(actual, wanted)
+    ((actual,), (wanted,)) = run_both("concat", whole[..., None], -whole[..., None], axis=-1)
+    np.testing.assert_array_equal(actual, wanted)
