@@ -42,6 +42,25 @@ def test_normal_numbers(shape, mean, std, run_both):
             np.testing.assert_array_equal(actual[0], expected[0])
 
 
+@each_row("rate", [1.0, 0.3])
+@each_row("shape", SHAPES)
+def test_exponential_numbers(shape, rate, run_both):
+    for key in KEYS:
+        for dtype in (FLOAT32, FLOAT64):
+            actual, expected = run_both("exponential", key, shape=shape, rate=rate, dtype=dtype)
+            np.testing.assert_array_equal(actual[0], expected[0])
+
+
+@each_row(
+    ("low", "high"), [(0, 1), (0, 10), (-7, 1000), (0, 2**32), (-(2**40), 2**41), (0, 3 * 2**30), (-1, 2**63 - 1)]
+)
+@each_row("shape", SHAPES)
+def test_integers(shape, low, high, run_both):
+    for key in KEYS:
+        actual, expected = run_both("random_integers", key, shape=shape, low=low, high=high)
+        np.testing.assert_array_equal(actual[0], expected[0])
+
+
 @each_row("number", [0, 5, -3, 2**62])
 def test_new_keys(number, run_both):
     for key in KEYS:
