@@ -18,6 +18,10 @@ from engine.execution.native.kernels.feeding import bind_rows, feed, gather_rows
 from engine.execution.native.lowering import address_of
 
 INT64 = np.dtype(np.int64)
+FETCHED = 2**14
+"""Bytes of rows that are fetched before they are copied."""
+CACHED = 2**20
+"""Bytes of a dataset that stay in a near cache."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Loop:
         """Run for batches of rows, int64[runs, rows], with what has been written into `fed`; return how many ran."""
         self._numbers[0] = numbers
         for gather in self._gathers:
-            gather[0], gather[8] = 0, address_of(numbers)
+            gather[0], gather[8], gather[10] = 0, address_of(numbers), len(numbers)
         for binding in self._bindings:
             binding[0], binding[5] = 0, address_of(numbers)
         self._feed[0] = self._log[0] = 0
@@ -124,7 +128,8 @@ class Loop:
         batch = target.shape[0]
         part = batch // self._executor.plan.shards
         at = address_of(target) + shard * part * blocks.size
-        block = _block([0, batch, shard * part, part, blocks.size, blocks.address, blocks.step, at, 0, bound])
+        ahead = max(min(FETCHED // max(blocks.size, 1), part), 1) if blocks.data.nbytes > CACHED else 0
+        block = _block([0, batch, shard * part, part, blocks.size, blocks.address, blocks.step, at, 0, bound, 0, ahead])
         self._gathers.append(block)
         return gather_rows.address(INT64), address_of(block)
 

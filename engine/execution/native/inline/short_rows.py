@@ -10,6 +10,8 @@ from numba.extending import intrinsic
 
 from engine.execution.native.inline.vectors import Emitter
 
+AHEAD = 2**13
+"""Bytes that memory is fetched before it is read."""
 WIDTHS = (1, 2, 4, 8)
 """Registers of a row that there is code for."""
 
@@ -31,6 +33,8 @@ def short_row_products(
 
             def row(index: Any, _: list[Any]) -> list[Any]:
                 start, total = builder.add(a, builder.mul(index, step)), emit.zeros()
+                for shift, _ in pieces:  # rows of a batch are read here first: processors fetch half as fast alone
+                    emit.fetch(builder.add(start, builder.add(shift, emit.word(AHEAD))))
                 for (shift, mask), factor in zip(pieces, factors, strict=True):
                     total = emit.multiply_add(emit.masked_load(builder.add(start, shift), mask), factor, total)
                 emit.store(emit.total(total), builder.add(y, builder.mul(index, y_step)))

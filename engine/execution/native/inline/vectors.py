@@ -17,6 +17,8 @@ from numba.extending import intrinsic
 
 WORD = ir.IntType(64)
 INDEX = ir.IntType(32)
+LINE = 64
+"""Bytes of a cache line."""
 _HALF = ir.IntType(16)
 
 
@@ -513,3 +515,21 @@ def masked_row(emit: Emitter, count: Any, step: Callable[[Any, Any], None]) -> N
         emit.loop(vectors, [], body)
     with builder.if_then(builder.icmp_signed(">", rest, emit.word(0))):
         step(builder.mul(vectors, emit.word(vector_bytes())), emit.first_lanes(rest))
+
+
+@intrinsic
+def fetch_lines(typing_context: Any, address: Any, count: Any) -> Any:
+    """Fetch cache lines from an address on into the second-level cache: they are soon read. At least one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, count = arguments
+        emit = Emitter(builder, types.float32)
+
+        def line(index: Any, _: list[Any]) -> list[Any]:
+            emit.fetch(emit.at(address, (index, LINE)))
+            return []
+
+        emit.loop(count, [], line)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate

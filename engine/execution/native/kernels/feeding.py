@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.threads import store
+from engine.execution.native.inline.vectors import LINE, fetch_lines
 from engine.execution.native.kernel import inline, kernel_of
 
 
@@ -39,18 +40,32 @@ def bind_rows(a: Any) -> None:
         view(a[7 + 2 * i], 1, np.int64)[0] = start + a[8 + 2 * i]
 
 
+@inline
+def fetch_ahead(a: Any, rows: Any, following: Any, place: Any) -> None:
+    """Fetch the row that is copied some rows later, unless that is none: memory takes as long as many copies."""
+    if a[11] == 0:
+        return
+    later = place + a[11]
+    row = rows[later] if later < rows.size else following[later - rows.size]
+    start = a[5] + row * a[6]
+    fetch_lines(start, (start % LINE + a[4] + LINE - 1) // LINE)
+
+
 @kernel_of(np.int64)
 def gather_rows(a: Any) -> None:
     """Copy the rows of a batch, or of a shard's part of one: as one block where they follow one another.
 
     Words: calls so far; rows of a batch; how many of them come before the part, and are in it; bytes of a row; source,
     the bytes from one row to the next; target; numbers of the rows, int64, of one batch after the other; whether a
-    batch whose rows follow one another is bound, and not copied.
+    batch whose rows follow one another is bound, and not copied; how many batches there are; how many rows before it is
+    copied a row is fetched, at most as many as there are in the part, or 0 where all are in caches.
     """
     first, count, size = a[2], a[3], a[4]
     batch = view(a[8] + 8 * a[0] * a[1], a[1], np.int64)
     rows = view(a[8] + 8 * (a[0] * a[1] + first), count, np.int64)
     a[0] += 1
+    # What is fetched behind the part is of the next batch's; the last batch has none.
+    following = view(a[8] + 8 * (a[0] * a[1] + first), count, np.int64) if a[0] < a[10] else rows
     if a[9] != 0 and follow_one_another(batch):
         return
     if follow_one_another(rows) and a[6] == size and (count * size) % 8 == 0 and count > 0:
@@ -59,6 +74,7 @@ def gather_rows(a: Any) -> None:
             whole[j] = block[j]
     elif size % 8 == 0:
         for i in range(rows.size):
+            fetch_ahead(a, rows, following, i)
             source, target = (
                 view(a[5] + rows[i] * a[6], size // 8, np.int64),
                 view(a[7] + i * size, size // 8, np.int64),
@@ -67,11 +83,13 @@ def gather_rows(a: Any) -> None:
                 target[j] = source[j]
     elif size % 4 == 0:
         for i in range(rows.size):
+            fetch_ahead(a, rows, following, i)
             short, to = view(a[5] + rows[i] * a[6], size // 4, np.int32), view(a[7] + i * size, size // 4, np.int32)
             for j in range(to.size):
                 to[j] = short[j]
     else:
         for i in range(rows.size):
+            fetch_ahead(a, rows, following, i)
             octets, place = view(a[5] + rows[i] * a[6], size, np.uint8), view(a[7] + i * size, size, np.uint8)
             for j in range(place.size):
                 place[j] = octets[j]

@@ -8,16 +8,17 @@ import numpy as np
 
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import dot, fill
-from engine.execution.native.inline.short_rows import WIDTHS, short_column_products, short_row_products
-from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.inline.short_rows import AHEAD, WIDTHS, short_column_products, short_row_products
+from engine.execution.native.inline.vectors import LINE, fetch_lines, vector_bytes
 from engine.execution.native.kernel import Kernel, itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 SHORTEST = 64
-"""Rows of fewer numbers are held in registers."""
+"""Numbers of a row that no registers hold, from which on it is worth a loop of its own; BLAS has one for all rows."""
+FETCHED = 16
+"""Most cache lines of a row that is fetched ahead; of longer rows the processor fetches the following lines itself."""
 BLOCK = 128
 """Rows that are added up in their own dtype; blocks are in float64."""
-LINE = 64
 
 
 @kernel
@@ -33,7 +34,10 @@ def row_products(a: Any) -> None:
         for c in range(columns):
             copied[c] = view(a[4] + c * step, 1, real)[0]
     x = view(place, columns, real)
+    lines = (columns * itemsize + LINE - 1) // LINE
     for r in range(a[0]):
+        if lines <= FETCHED:
+            fetch_lines(a[2] + r * a[3] + AHEAD, lines)
         view(a[6] + r * a[7], 1, real)[0] = real(dot(view(a[2] + r * a[3], columns, real), x))
 
 
@@ -131,9 +135,9 @@ def by_vector(words: tuple[Argument, ...], dtype: np.dtype[Any]) -> list[Call] |
     assert isinstance(rows, int) and isinstance(k, int) and isinstance(leading, int)  # noqa: PT018
     assert isinstance(step, int) and isinstance(out_step, int)  # noqa: PT018
     stored = (k, rows) if across else (rows, k)
-    short = stored[1] < SHORTEST
-    if short and stored[1] * size > WIDTHS[-1] * vector_bytes():
-        return None  # these take a whole loop of BLAS
+    short = stored[1] * size <= WIDTHS[-1] * vector_bytes()
+    if not short and stored[1] < SHORTEST:
+        return None
     own = -(-stored[1] * size // LINE) * LINE
     found = (*stored, matrix, leading * size, vector, step * size, c, out_step * size, Scratch())
     if across:

@@ -12,8 +12,9 @@ import numpy as np
 
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
+from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import Kernel, itemsize, real
-from engine.execution.native.kernels.matrix_vector import LINE, add_eight
+from engine.execution.native.kernels.matrix_vector import add_eight
 from engine.execution.native.lowering import Argument, Call, Scratch
 
 DEPTH = 256

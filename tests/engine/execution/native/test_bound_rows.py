@@ -84,7 +84,8 @@ def test_one_of_the_graphs_is_cut_into_shards():
 
 
 @each_row("name", GRAPHS)
-def test_bound_and_copied_batches_have_the_same_bits(name):
+def test_bound_and_copied_batches_have_the_same_bits(name, monkeypatch):
+    monkeypatch.setattr("engine.execution.native.loop.CACHED", 0)  # rows are fetched ahead
     columns = columns_of(GRAPHS[name])
     for numbers in (CONSECUTIVE, MIXED, NEARLY):
         _, loop = loop_of(GRAPHS[name], columns)
