@@ -23,8 +23,10 @@ from engine.core.registry import OPS, Op
 from engine.core.value import Array, Node, Spec, Value
 from engine.graph.origin import NONE, Origin
 
-FOLD_ELEMENTS = 4096
-"""Constants larger than this are computed when the plan runs, not when it is made."""
+FOLD_ELEMENTS, LARGE_ELEMENTS = 2**12, 2**20
+"""Elements up to which what is computed of constants is one, and those of all larger ones that are, as masks and
+encodings of positions: the others are computed each time that the plan runs.
+"""
 
 MOST_SUMMANDS = 16
 """More are added up in turn."""
@@ -145,6 +147,7 @@ class _Lister:
         self.keep: list[Value] = []
         self.slices: dict[int, Slices] = {}
         self.summands: dict[int, Summands] = {}
+        self.left = LARGE_ELEMENTS
 
     def leaf(self, value: Value) -> int:
         number = self.listing.new(value.spec)
@@ -247,8 +250,10 @@ class _Lister:
         constants = self.listing.constants
         if node.op.random or not all(number in constants for number in inputs):
             return None
-        if sum(math.prod(spec.shape) for spec in node.outputs) > FOLD_ELEMENTS:
+        size = sum(math.prod(spec.shape) for spec in node.outputs)
+        if size > FOLD_ELEMENTS and (size > self.left or node.op.view):  # views of constants take no time
             return None
+        self.left -= size if size > FOLD_ELEMENTS else 0
         narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.supports_bfloat16
         kernel = half_precision_kernel(node.op.body, node.outputs) if narrow else node.op.body
         try:

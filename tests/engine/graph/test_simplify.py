@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from engine import ops
+from engine.core.modes import tracing
 from engine.core.value import Value, tensor
 from engine.execution.plan.numpy_executor import NumpyExecutor
 from engine.execution.plan.planner import make_plan
@@ -121,3 +122,14 @@ def test_tables_that_are_added_up_are_one(total: Callable[[Callable[[int], Value
 )
 def test_other_sums_of_tables_stay_sums(y: Value, counts: dict[str, int]) -> None:
     assert listed_tables(y) == counts
+
+
+def test_large_constants_are_computed_once_and_not_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tracing(lambda: pytest.fail("nothing is random")):
+        positions = ops.sinusoidal_encoding(length=64, dims=128)
+        waves = ops.sin(positions) * 2.0
+        rows = ops.broadcast_to(ops.arange(128), shape=(64, 128))
+    assert listed(waves) == {}
+    monkeypatch.setattr("engine.graph.simplify.LARGE_ELEMENTS", 2 * 64 * 128)
+    assert listed(waves) == {"mul": 1}
+    assert listed(rows) == {"broadcast_to": 1}  # which takes no memory
