@@ -45,11 +45,15 @@ LARGEST_SHARE = 0.25
 MANY_SUMMANDS, LARGEST_SHARE_OF_MANY = 2**20, 0.1
 """From how many on summands of a shard are in no near cache when they are added up, and their largest ratio."""
 
-WORTHWHILE = ((3e6, 2), (8e9, 4), (64e9, 8))
-"""From how many operations, and numbers read and written, on a step is cut into how many shards: less is done before
-another thread has woken up.
+WORTHWHILE, NUMBER = 1e6, 3
+"""The fewest operations of a step that is cut into two shards, and as how many each number read or written counts.
 
-More shards than are needed for the threads of a small machine make smaller products and more summands.
+Steps of fewer are done before another thread takes part.
+"""
+MORE_SHARDS = ((8e9, 4), (64e9, 8))
+"""From how many operations, and numbers read and written, on a step is cut into how many shards.
+
+More than are needed for the threads of a small machine make smaller products and more summands.
 """
 
 
@@ -70,8 +74,10 @@ def worthwhile_shards(listing: Listing, rows: Collection[str]) -> int:
             read, made = ([listing.specs[n].shape for n in ns] for ns in (instruction.inputs, instruction.outputs))
             flops += instruction.op.count_flops(instruction.attrs, read, made)
             moved += sum(math.prod(shape) for shape in (*read, *made))
-    count = max((count for least, count in WORTHWHILE if flops + moved >= least), default=1)
-    return max(count, _near_shards(listing, rows)) if count > 1 and flops <= BOUND_BY_MEMORY * moved else count
+    if flops + NUMBER * moved < WORTHWHILE:
+        return 1
+    count = max((count for least, count in MORE_SHARDS if flops + moved >= least), default=2)
+    return max(count, _near_shards(listing, rows)) if flops <= BOUND_BY_MEMORY * moved else count
 
 
 def _near_shards(listing: Listing, rows: Collection[str]) -> int:
@@ -80,7 +86,7 @@ def _near_shards(listing: Listing, rows: Collection[str]) -> int:
     nbytes = max((math.prod(spec.shape) * spec.dtype.itemsize for spec in specs), default=0)
     extent = max((spec.shape[0] for spec in specs if spec.shape), default=1)
     count = 1 << max(-(-nbytes // NEAR_BYTES) - 1, 0).bit_length()
-    return count if count <= min(extent // NEAR_ROWS, WORTHWHILE[-1][1]) else 1
+    return count if count <= min(extent // NEAR_ROWS, MORE_SHARDS[-1][1]) else 1
 
 
 @dataclass

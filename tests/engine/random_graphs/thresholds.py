@@ -38,19 +38,19 @@ class Thresholds:
     block: int = chains.BLOCK
     apart: int = sharding_rules.LEAST_ELEMENTS
     split_sum_elements: int = sharding.SPLIT_SUM_ELEMENTS
-    worthwhile: float = sharding.WORTHWHILE[0][0]
+    worthwhile: float = sharding.WORTHWHILE
 
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Plan and run with them, and by up to three threads."""
         count = self.worthwhile
-        steps = ((count, 2), (4 * count, 4), (16 * count, 8))
         with ExitStack() as stack:
             if self != Thresholds():
                 stack.enter_context(patch.object(chains, "BLOCK", self.block))
                 stack.enter_context(patch.object(sharding_rules, "LEAST_ELEMENTS", self.apart))
                 stack.enter_context(patch.object(sharding, "SPLIT_SUM_ELEMENTS", self.split_sum_elements))
-                stack.enter_context(patch.object(sharding, "WORTHWHILE", steps))
+                stack.enter_context(patch.object(sharding, "WORTHWHILE", count))
+                stack.enter_context(patch.object(sharding, "MORE_SHARDS", ((4 * count, 4), (16 * count, 8))))
             stack.enter_context(patch.object(executor, "thread_pool", _thread_pool))
             yield
 
