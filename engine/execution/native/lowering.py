@@ -25,6 +25,25 @@ class Scratch:
     common: bool = False
 
 
+class Memory:
+    """Scratch memory of a call, given out piece by piece."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.size = 0
+
+    def take(self, nbytes: int) -> Scratch:
+        """Return the place of `nbytes` bytes."""
+        place = Scratch(self.size)
+        self.size += rounded(nbytes)
+        return place
+
+
+def rounded(nbytes: int) -> int:
+    """Return bytes of whole cache lines."""
+    return -(-nbytes // 64) * 64
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """An int64 that a kernel sets to 1 for an invalid operand; the NumPy kernel then raises the error."""

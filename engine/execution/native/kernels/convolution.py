@@ -26,7 +26,17 @@ from engine.execution.native.kernels.correlation import (
     clear_bytes,
 )
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
-from engine.execution.native.lowering import Argument, Call, KernelAddress, Scratch, Work, alike, are_bfloat16, lowers
+from engine.execution.native.lowering import (
+    Argument,
+    Call,
+    KernelAddress,
+    Memory,
+    Work,
+    alike,
+    are_bfloat16,
+    lowers,
+    rounded,
+)
 
 TILE = 640 * 1024
 """Bytes that a tile's copy and result may take: what a second-level cache keeps beside the weight."""
@@ -156,25 +166,6 @@ def tiling(axes: Sequence[Axis], images: int, inputs: int, outputs: int, itemsiz
     beside = Tiling(joined, height, height + rows.reach, joined)
     gained = separate.vectors(axes, lanes) * joined / beside.vectors(axes, lanes)
     return beside if joined > 1 and gained >= SPARED else separate
-
-
-class Memory:
-    """Scratch memory of a call, given out piece by piece."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self.size = 0
-
-    def take(self, nbytes: int) -> Scratch:
-        """Return the place of `nbytes` bytes."""
-        place = Scratch(self.size)
-        self.size += rounded(nbytes)
-        return place
-
-
-def rounded(nbytes: int) -> int:
-    """Return bytes of whole cache lines."""
-    return -(-nbytes // 64) * 64
 
 
 def computed(x: Array) -> DType:
@@ -307,7 +298,7 @@ def _(work: Work) -> list[Call] | None:
     if not _are_taken(x, weight, y) or not y.size or not weight.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work) and x.dtype is not BFLOAT16:
+    if is_pointwise(weight.shape, x.shape, work):
         return pointwise(x, weight, y, groups, transposed=False)
     outputs = weight.shape[0] // groups
     steps = (outputs * weight.strides[0], weight.strides[0], weight.strides[1])
@@ -321,7 +312,7 @@ def _(work: Work) -> list[Call] | None:
     if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work) and g.dtype is not BFLOAT16:
+    if is_pointwise(weight.shape, x.shape, work):
         return pointwise(g, weight, x, groups, transposed=True)
     steps = (weight.shape[0] // groups * weight.strides[0], weight.strides[1], weight.strides[0])
     phases = list(product(*backward_axes(g, weight.shape[2:], x.shape[2:], work)))
@@ -339,8 +330,8 @@ def _(work: Work) -> list[Call] | None:
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
     groups = work.attrs["groups"]
-    if is_pointwise(weight.shape, x.shape, work) and x.dtype is not BFLOAT16:
-        return pointwise_weight(x, g, weight, groups)
+    if is_pointwise(weight.shape, x.shape, work):
+        return None if weight.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
     memory = Memory()
     if weight.dtype is BFLOAT16:
         total = memory.take(weight.size * FLOATS[0].itemsize)
