@@ -20,12 +20,12 @@ from engine.core.dtypes import BFLOAT16, computing_dtype
 from engine.core.errors import REFUSALS, EngineError
 from engine.core.half_precision import half_precision_kernel
 from engine.core.registry import OPS, Op
-from engine.core.value import Array, Node, Spec, Value
+from engine.core.value import Array, Node, Shape, Spec, Value
 from engine.graph.origin import NONE, Origin
 
-FOLD_ELEMENTS, LARGE_ELEMENTS = 2**12, 2**20
-"""Elements up to which what is computed of constants is one, and those of all larger ones that are, as masks and
-encodings of positions: the others are computed each time that the plan runs.
+FOLD_ELEMENTS, FOLD_OPERATIONS = 2**12, 2**20
+"""Elements of constants of which others are computed when a plan is made, and the operations, or elements if these are
+more, that larger ones take together, as masks and encodings of positions: what is left is computed at each run.
 """
 
 MOST_SUMMANDS = 16
@@ -147,7 +147,7 @@ class _Lister:
         self.keep: list[Value] = []
         self.slices: dict[int, Slices] = {}
         self.summands: dict[int, Summands] = {}
-        self.left = LARGE_ELEMENTS
+        self.operations_left = FOLD_OPERATIONS
 
     def leaf(self, value: Value) -> int:
         number = self.listing.new(value.spec)
@@ -250,10 +250,8 @@ class _Lister:
         constants = self.listing.constants
         if node.op.random or not all(number in constants for number in inputs):
             return None
-        size = sum(math.prod(spec.shape) for spec in node.outputs)
-        if size > FOLD_ELEMENTS and (size > self.left or node.op.view):  # views of constants take no time
+        if not self._spend(node, [constants[number].shape for number in inputs]):
             return None
-        self.left -= size if size > FOLD_ELEMENTS else 0
         narrow = any(constants[number].dtype is BFLOAT16 for number in inputs) and not node.op.supports_bfloat16
         kernel = half_precision_kernel(node.op.body, node.outputs) if narrow else node.op.body
         try:
@@ -268,6 +266,19 @@ class _Lister:
             self.constant(np.array(result, dtype=spec.dtype))
             for result, spec in zip(results, node.outputs, strict=True)
         )
+
+    def _spend(self, node: Node, read: list[Shape]) -> bool:
+        """Return whether a node of constants is computed when the plan is made; count its operations if it is large."""
+        made = [spec.shape for spec in node.outputs]
+        elements_read, elements_made = (sum(map(math.prod, shapes)) for shapes in (read, made))
+        if (elements_made if node.op.view else elements_read + elements_made) <= FOLD_ELEMENTS:
+            return True
+        operations = max(elements_read + elements_made, node.op.count_flops(node.attrs, read, made))
+        repeats = node.op.view and elements_made > elements_read  # which takes no memory as a view
+        if repeats or operations > self.operations_left:
+            return False
+        self.operations_left -= operations
+        return True
 
 
 def _no_origin(_node: Node) -> Origin:

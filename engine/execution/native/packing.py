@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.elementwise import is_across
@@ -31,8 +32,6 @@ MOST_COPIED = 2**23
 """Bytes of operands that a kernel could read as they lie, and that are copied all the same."""
 MOST_PAIRS = 2**17
 """Of those of which every second number is read: copies of more would leave the nearest caches."""
-LINE = 64
-"""Bytes that copies are aligned to."""
 
 
 def calls_of(op: str, work: Work) -> list[Call] | None:

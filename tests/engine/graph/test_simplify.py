@@ -124,12 +124,17 @@ def test_other_sums_of_tables_stay_sums(y: Value, counts: dict[str, int]) -> Non
     assert listed_tables(y) == counts
 
 
-def test_large_constants_are_computed_once_and_not_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_constants_are_computed_once_and_in_not_more_than_so_many_operations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with tracing(lambda: pytest.fail("nothing is random")):
         positions = ops.sinusoidal_encoding(length=64, dims=128)
         waves = ops.sin(positions) * 2.0
+        product = ops.matrix_product(positions, positions, transpose_b=True)
         rows = ops.broadcast_to(ops.arange(128), shape=(64, 128))
-    assert listed(waves) == {}
-    monkeypatch.setattr("engine.graph.simplify.LARGE_ELEMENTS", 2 * 64 * 128)
+        first = ops.exp(ops.slice(ops.stop_gradient(positions), axis=0, start=0, stop=2))
+    assert listed(waves) == listed(first) == {}
+    assert listed(product) == {"matrix_product": 1}  # of few numbers, but many operations
+    monkeypatch.setattr("engine.graph.simplify.FOLD_OPERATIONS", 4 * 64 * 128)
     assert listed(waves) == {"mul": 1}
     assert listed(rows) == {"broadcast_to": 1}  # which takes no memory

@@ -10,12 +10,11 @@ from engine.core.dtypes import INT64
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.streams import distance, folded, moved, multiply_add, output, started, stepped
-from engine.execution.native.kernel import FLOATS, Kernel, inline, inline_exact, itemsize, kernel, kernel_of, real
+from engine.execution.native.kernel import BITS, FLOATS, Kernel, inline, inline_exact, itemsize, kernel, kernel_of, real
 from engine.execution.native.kernels.shared_loop import round_parts, run_round
 from engine.execution.native.lowering import Argument, Call, Scratch, Work, lowers, raw
 from engine.ops.random.random import bernoulli_threshold
 
-HALF_BITS = np.dtype(np.uint16)
 BLOCK, PARTS = 512, 4
 """Words of a stream that are drawn before they are used, and of how many parts: each state waits for the one before."""
 PART = BLOCK // PARTS
@@ -167,10 +166,10 @@ def mask_calls(work: Work, p: float, below: float, reached: float, first: int = 
     """
     (key,), (out,) = work.inputs, work.outputs
     made = raw(out)
-    if made.dtype == HALF_BITS:  # what is chosen between are the bits of two numbers
-        below, reached = (float(np.array(number, out.dtype).view(HALF_BITS)) for number in (below, reached))
+    if made.dtype == BITS:  # what is chosen between are the bits of two numbers
+        below, reached = (float(np.array(number, out.dtype).view(BITS)) for number in (below, reached))
     width, threshold = bernoulli_threshold(p)
-    if made.dtype not in (*FLOATS, np.uint8, HALF_BITS) or not made.flags.c_contiguous or threshold >= 2**32:
+    if made.dtype not in (*FLOATS, np.uint8, BITS) or not made.flags.c_contiguous or threshold >= 2**32:
         return None
     words = (key, key.strides[0], made.size, first, made, width, threshold, float(reached), float(below), Scratch())
     return [_shared(mask, made, words)]

@@ -14,10 +14,10 @@ from engine.core.value import Array
 from engine.execution.native.blas import numpy_blas
 from engine.execution.native.inline.factors import decomposed, solved
 from engine.execution.native.inline.pointers import float_of, view
+from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, real
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, alike, lowers
 
-LINE = 64
 NUMBERS = 4
 """Integers at the start of scratch memory: the extent, the number of right sides, what LAPACK reports."""
 

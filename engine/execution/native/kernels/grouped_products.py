@@ -11,12 +11,10 @@ from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.products import gemm
 from engine.execution.native.inline.rows import fill
-from engine.execution.native.inline.vectors import copy_row
+from engine.execution.native.inline.vectors import LINE, copy_row
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.tables import INDICES, index_at
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, alike, lowers
-
-LINE = 64
 
 
 @inline

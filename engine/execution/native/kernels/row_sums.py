@@ -12,7 +12,7 @@ import numpy as np
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
-from engine.execution.native.inline.vectors import clear_row
+from engine.execution.native.inline.vectors import LINE, clear_row
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.kernels.tables import INDICES, index_at, row_lots, row_step
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, lowers
@@ -21,7 +21,6 @@ DIGIT = 8
 """Bits of an index by which a pass of the sort goes."""
 MOST = 2**31
 """Indices and rows of a table are counted by int32."""
-LINE = 64
 TABLE, SQUARES = 3, 6
 """Which words are the table and where the sum of its squares is written."""
 FIRST, WORDS = 10, 15
