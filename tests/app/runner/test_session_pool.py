@@ -221,14 +221,17 @@ def test_when_processes_die_before_they_are_ready_waiting_requests_fail_and_may_
 
 
 def test_a_step_that_takes_too_long_is_cut_short_and_refused(open_harness: OpenHarness) -> None:
-    harness = open_harness(step_seconds=0.05)
+    harness = open_harness(step_seconds=0.2)
     session = harness.session()
 
     async def act() -> None:
         answered, _ = await harness.pool.execute(session, Step("endless", "hang", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is not None
-        assert [each.poison for each in harness.runner.sessions.values()] == [None, "endless"]
+        # On a busy machine a process that is to refuse it may take too long as well; the next one is told the same.
+        first, *later = [each.poison for each in harness.runner.sessions.values()]
+        assert first is None
+        assert set(later) == {"endless"}
 
     play(harness, act)
 
