@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.ops.activation.gated import CUBIC, QUICK, TWICE_ROOT
 
@@ -58,6 +59,7 @@ def _erfc_fraction(x: Wide) -> Wide:
 
 
 _PI = 4 * np.arctan(np.longdouble(1))
+_ROOT_HALF = np.sqrt(np.longdouble(0.5))
 
 
 def exact_erfc(x: Wide) -> Wide:
@@ -72,6 +74,39 @@ def exact_erfc(x: Wide) -> Wide:
 def exact_erf(x: Wide) -> Wide:
     """Return the error function."""
     return np.where(abs(x) < 3, _erf_series(np.clip(x, -3, 3)), 1 - exact_erfc(x))
+
+
+def _scaled_complement(x: Wide) -> Wide:
+    far = x > 3
+    safe = np.where(far, x, 3)
+    return np.where(far, _erfc_fraction(safe) * np.exp(safe * safe), exact_erfc(np.where(far, 0, x)) * np.exp(x * x))
+
+
+def _log_share(x: Wide) -> Wide:
+    low, t = x < -1, -x * _ROOT_HALF
+    scaled = _scaled_complement(np.where(low, t, 1))
+    return np.where(low, np.log(scaled / 2) - t * t, np.log1p(-exact_erfc(np.where(low, 1, -t)) / 2))
+
+
+def _inverse(function: Callable[[Wide], Wide], slope: Callable[[Wide], Wide], guess: str) -> Callable[[Wide], Wide]:
+    """Return the inverse of a function, by Newton's method from what an op says."""
+
+    def inverse(p: Wide) -> Wide:
+        x = OPS[guess].body(p.astype(np.float64)).astype(np.longdouble)
+        for _ in range(2):
+            x = x - (function(x) - p) / slope(x)
+        return x
+
+    return inverse
+
+
+def _trigamma(x: Wide) -> Wide:
+    low = x < 0
+    z = np.where(low, 1 - x, x)
+    total = sum(1 / (z + k) ** 2 for k in range(40))
+    top = z + 40
+    total = total + 1 / top + 1 / (2 * top**2) + 1 / (6 * top**3) - 1 / (30 * top**5) + 1 / (42 * top**7)
+    return np.where(low, (_PI / np.sin(_PI * (x - np.rint(x)))) ** 2 - total, total)
 
 
 def _logistic(x: Wide) -> Wide:
@@ -119,6 +154,20 @@ FUNCTIONS: Mapping[str, Elementary] = {
     "atan2": Elementary(np.arctan2, -30, 30, 2, 1, operands=2),
     "erf": Elementary(exact_erf, -6, 6, 2, 1),
     "erfc": Elementary(exact_erfc, -6, 26, 6, 1),
+    "erfcx": Elementary(_scaled_complement, -26, 1e3, 4, 1),
+    "erfinv": Elementary(
+        _inverse(exact_erf, lambda y: 2 / np.sqrt(_PI) * np.exp(-y * y), "erfinv"), -0.9999, 0.9999, 6, 1
+    ),
+    "log_ndtr": Elementary(_log_share, -1e3, 8, 6, 1),
+    "ndtri": Elementary(
+        _inverse(lambda y: exact_erfc(-y * _ROOT_HALF) / 2, lambda y: np.exp(-y * y / 2) / np.sqrt(2 * _PI), "ndtri"),
+        0,
+        0.9999,
+        6,
+        1,
+    ),
+    "trigamma": Elementary(_trigamma, -30, 100, 6, 1, "polygamma", {"order": 1}),
+    "cbrt": Elementary(np.cbrt, -1e9, 1e9, 1, 1),
 }
 
 

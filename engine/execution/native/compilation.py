@@ -96,7 +96,7 @@ COMMON = frozenset(
         "sums_float64",
         "tanh_backward_float32",
         "tanh_float32",
-        "total_uint8",
+        "totals_uint8",
     ]
 )
 """Kernels of multilayer perceptrons and small convolutional networks in float32, with their losses and optimizers, and

@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.axes import ARRANGEMENTS
 from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
@@ -22,8 +23,6 @@ from engine.execution.native.kernels.every_second import reads_pairs
 from engine.execution.native.kernels.repeated_rows import with_repeated_rows
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
-ALONG_LAST = ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward")
-"""Ops along an axis whose kernels go along the last one."""
 BY_IMAGES = ("max_pool", "max_unpool")
 """Ops that go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
 BLOCK, MOST_BLOCKS = 2**18, 8
@@ -40,8 +39,8 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
     if lowering is None:
         return None
     calls = lowering(work)
-    if calls is None and op in ALONG_LAST:
-        work = _along_last(work)
+    if calls is None and op in ARRANGEMENTS:
+        work = ARRANGEMENTS[op](work)
         calls = lowering(work)
     if calls is not None and op != "copy" and _gain_by_copies(op, work, calls):
         calls = None
@@ -72,15 +71,6 @@ def _copied(source: Array, target: Array) -> list[Call] | None:
         return copied(source, target)
     calls = LOWERINGS["cast"](Work([source], [target], {}))
     return None if calls is None else list(calls)
-
-
-def _along_last(work: Work) -> Work:
-    """Return a step with the axis it goes along as the last."""
-    axis = work.attrs["axis"]
-    if any(not array.ndim for array in (*work.inputs, *work.outputs)):
-        return work
-    inputs, outputs = ([np.moveaxis(array, axis, -1) for array in arrays] for arrays in (work.inputs, work.outputs))
-    return replace(work, inputs=inputs, outputs=outputs, attrs={**work.attrs, "axis": -1})
 
 
 def _by_images(op: str, work: Work) -> list[Call] | None:

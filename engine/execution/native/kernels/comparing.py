@@ -88,6 +88,7 @@ TESTS: Mapping[str, Callable[[Any], Any]] = {
     "isneginf": lambda x: x == real(-np.inf),
     "isposinf": lambda x: x == real(np.inf),
     "logical_not": lambda x: x == real(0),
+    "signbit": lambda x: np.copysign(np.float64(1), np.float64(x)) < 0,
 }
 OF_FLOATS = ("isfinite", "isinf", "isnan", "isneginf", "isposinf")
 

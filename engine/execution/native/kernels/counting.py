@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from engine.core.shape_rules import normalize_axis
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, kernel, kernel_of, real
-from engine.execution.native.lowering import Call, Status, Work, lowers
+from engine.execution.native.kernels.reduced_axes import extents_around
+from engine.execution.native.lowering import Call, Status, Work, lowers, raw
 
 
 @kernel
@@ -44,13 +46,26 @@ def classes(a: Any) -> None:
 
 
 @kernel_of(np.uint8, np.int64)
-def total(a: Any) -> None:
-    """Add up whole numbers. Words: n; x; out, int64."""
-    x = view(a[1], a[0], real)
-    found = np.int64(0)
-    for i in range(x.size):
-        found += np.int64(x[i])
-    view(a[2], 1, np.int64)[0] = found
+def totals(a: Any) -> None:
+    """Add up whole numbers. Words: extents before, along and behind the summed axes; x; out, int64."""
+    extent, behind = a[1], a[2]
+    x = view(a[3], a[0] * extent * behind, real)
+    for lot in range(a[0]):
+        out = view(a[4] + lot * behind * 8, behind, np.int64)
+        if behind == 1:
+            row = x[lot * extent : (lot + 1) * extent]
+            found = np.int64(0)
+            for i in range(row.size):
+                found += np.int64(row[i])
+            out[0] = found
+            continue
+        for e in range(out.size):
+            out[e] = 0
+        for r in range(extent):
+            start = (lot * extent + r) * behind
+            row = x[start : start + behind]
+            for e in range(out.size):
+                out[e] += np.int64(row[e])
 
 
 @lowers("argmax")
@@ -73,8 +88,9 @@ def _(work: Work) -> list[Call] | None:
     return [Call(classes, INT64, words)]
 
 
-def total_calls(x: Array, out: Array) -> list[Call] | None:
-    """Return the calls that add up all elements of truth values or int64."""
-    if x.dtype not in (BOOL, INT64) or out.size != 1 or not x.flags.c_contiguous:
+def total_calls(x: Array, out: Array, axes: Sequence[int]) -> list[Call] | None:
+    """Return the calls that add up truth values or int64 over axes."""
+    if x.dtype not in (BOOL, INT64):
         return None
-    return [Call(total, np.dtype(np.uint8) if x.dtype == BOOL else INT64, (x.size, x, out))]
+    found = extents_around(x, out, axes)
+    return None if found is None else [Call(totals, raw(x).dtype, (*found, raw(x), out))]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.shape_rules import normalize_axes, normalize_axis
-from engine.core.value import Array
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.matrix_tiles import transpose
@@ -18,6 +16,7 @@ from engine.execution.native.inline.rows import PIECE, fill, larger, largest
 from engine.execution.native.inline.short_softmax import TOGETHER, transposes
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, kernel, real
+from engine.execution.native.kernels.reduced_axes import blocks
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, lowers
 
 
@@ -139,37 +138,6 @@ def add_columns(a: Any, source: Any, step: Any, target: Any, count: Any, itemsiz
 SIGNS = {"max": lambda x: x, "min": lambda x: -x}
 EXTREMES = {f"a{name}": Kernel(extreme, name=f"a{name}", parts={"term": sign}) for name, sign in SIGNS.items()}
 PLACES = {f"arg{n}": Kernel(place_of_extreme, name=f"arg{n}", parts={"term": sign}) for n, sign in SIGNS.items()}
-
-
-def blocks(x: Array, out: Array, axes: Sequence[int]) -> tuple[int, int, int] | None:
-    """Return extents before, along and behind axes that lie side by side in memory; None where they do not.
-
-    Axes may lie in another order than they are numbered in, if the results then lie in theirs.
-    """
-    return extents_around(x, out, axes) if x.dtype in FLOATS else None
-
-
-def extents_around(x: Array, out: Array, axes: Sequence[int]) -> tuple[int, int, int] | None:
-    """Return the same for elements of any type."""
-    if not x.size or not out.flags.c_contiguous:
-        return None
-    real_axes = [axis for axis in range(x.ndim) if x.shape[axis] != 1]
-    order = sorted(real_axes, key=lambda axis: -x.strides[axis])
-    step = x.itemsize
-    for axis in reversed(order):
-        if x.strides[axis] != step:
-            return None
-        step *= x.shape[axis]
-    kept = [axis for axis in order if axis not in axes]
-    if kept != sorted(kept):
-        return None
-    reduced = [place for place, axis in enumerate(order) if axis in axes]
-    first = reduced[0] if reduced else len(order)
-    if reduced and reduced != list(range(first, first + len(reduced))):
-        return None
-    extents = [x.shape[axis] for axis in order]
-    last = first + len(reduced)
-    return math.prod(extents[:first]), math.prod(extents[first:last]), math.prod(extents[last:])
 
 
 def _reduced(work: Work) -> tuple[int, int, int] | None:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import is_float
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import expm1, log, log1p, log1p_of_share
 from engine.execution.native.kernel import FLOATS, Kernel, inline_exact, real
 from engine.execution.native.kernels.activations import of_two_numbers
-from engine.execution.native.kernels.arrangement import joined_calls
+from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.elementwise import WHOLE, binary, elementwise, elementwise_calls, unary
 from engine.execution.native.kernels.integers import DIVISIONS, clamp_calls, division
 from engine.execution.native.lowering import Call, Lowering, Work, lowers
@@ -114,8 +115,20 @@ def _clamped(x: Any, low: Any, high: Any) -> Any:
     return high if x > high else x
 
 
+def _multiple(x: Any, factor: Any, divisor: Any) -> Any:
+    # One of both is 1.
+    return quotient(np.rint(quotient(x * factor, divisor)), factor) * divisor
+
+
 CLAMP = of_two_numbers("clamp", _clamped)
-ROUND = {"round": Kernel(unary, name="round", parts={"apply": lambda x: np.rint(x)})}
+ROUND = Kernel(unary, name="round", parts={"apply": lambda x: np.rint(x)})
+ROUND_TO = of_two_numbers("round_to", _multiple)
+DECIMALS = 22
+"""The greatest exponent of a power of ten that float64 has."""
+NUMBERED = of_two_numbers("numbered", lambda x, number, _: x if x == x else number)
+FINITE = of_two_numbers(
+    "finite", lambda x, high, low: high if x == real(np.inf) else (low if x == real(-np.inf) else x)
+)
 SCALE = of_two_numbers("scale", lambda x, factor, bias: x * factor + bias)
 THRESHOLD = of_two_numbers("threshold", lambda x, t, value: value if x <= t else x)
 
@@ -131,7 +144,34 @@ def _(work: Work) -> list[Call] | None:
 
 @lowers("round")
 def _(work: Work) -> list[Call] | None:
-    return elementwise(ROUND, "round")(work) if work.attrs["decimals"] == 0 else None
+    decimals = work.attrs["decimals"]
+    if decimals == 0:
+        return elementwise_calls(work, ROUND)
+    if abs(decimals) > DECIMALS:
+        return None
+    return elementwise_calls(work, ROUND_TO, numbers=(10.0 ** max(decimals, 0), 10.0 ** max(-decimals, 0)))
+
+
+@lowers("nan_to_num")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,), attrs = work.inputs, work.outputs, work.attrs
+    if not is_float(x.dtype):
+        return copied(x, out)
+    if not math.isfinite(attrs["nan"]):
+        return None
+    largest = float(np.nextafter(x.dtype.type(np.inf), x.dtype.type(0)))
+    high, low = attrs["posinf"], attrs["neginf"]
+    limits = (largest if high is None else float(high), -largest if low is None else float(low))
+    return joined_calls(
+        elementwise_calls(work, NUMBERED, numbers=(float(attrs["nan"]), 0.0)),
+        elementwise_calls(replace(work, inputs=[out]), FINITE, numbers=limits),
+    )
+
+
+@lowers("bitcast")
+def _(work: Work) -> list[Call] | None:
+    (x,), (out,) = work.inputs, work.outputs
+    return copied(x.view(out.dtype), out)
 
 
 @lowers("scale")

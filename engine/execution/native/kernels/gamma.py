@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function and its derivative, in float64; the formulas are those of the ops."""
+"""The logarithm of the gamma function and its derivatives, in float64; the formulas are those of the ops."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.logarithm import log, log1p
+from engine.execution.native.inline.polynomials import polynomial
+from engine.execution.native.inline.trigonometry import sine
 from engine.execution.native.kernel import Kernel, inline, real
-from engine.execution.native.kernels.elementwise import elementwise, unary
-from engine.execution.native.lowering import lowers
+from engine.execution.native.kernels.elementwise import elementwise, elementwise_calls, unary
+from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.elementwise.special import (
     BERNOULLI,
     CENTRE_P,
@@ -26,16 +28,8 @@ from engine.ops.elementwise.special import (
 # Highest power first, as Horner's rule takes them.
 NUMERATOR, DENOMINATOR, SERIES = CENTRE_P[::-1], CENTRE_Q[::-1], STIRLING[::-1]
 CORRECTIONS = tuple(number / (2 * j) for j, number in enumerate(BERNOULLI, 1))[::-1]
+SLOPES = BERNOULLI[::-1]
 LOG_PI = math.log(math.pi)
-
-
-@inline
-def polynomial(x: Any, coefficients: Any) -> Any:
-    """Return the value of a polynomial, whose highest power comes first."""
-    value = 0.0
-    for coefficient in coefficients:
-        value = value * x + coefficient
-    return value
 
 
 @inline
@@ -91,6 +85,19 @@ def digamma_of(x: Any) -> Any:
     return value
 
 
+@inline
+def trigamma_of(x: Any) -> Any:
+    """Return the derivative of digamma: inf at 0 and the negative whole numbers."""
+    z = 1.0 - x if x < 0.0 else x
+    top = z + TERMS
+    inverse = 1.0 / (top * top)
+    value = polynomial(inverse, SLOPES) * inverse / top + 0.5 * inverse + 1.0 / top
+    for k in range(TERMS - 1, -1, -1):
+        value += 1.0 / ((z + k) * (z + k))
+    root = sine(math.pi * (x - np.rint(x)), 0)  # trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2
+    return math.pi**2 / (root * root) - value if x < 0.0 else value
+
+
 UNARY: Mapping[str, Callable[[Any], Any]] = {
     "digamma": lambda x: real(digamma_of(np.float64(x))),
     "lgamma": lambda x: real(log_gamma(np.float64(x))),
@@ -99,3 +106,15 @@ UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, f
 
 for _op in UNARY:
     lowers(_op)(elementwise(UNARY_KERNELS, _op))
+
+POLYGAMMA: Mapping[int, Kernel] = {
+    0: UNARY_KERNELS["digamma"],
+    1: Kernel(unary, name="trigamma", parts={"apply": lambda x: real(trigamma_of(np.float64(x)))}),
+}
+"""By the order of the derivative."""
+
+
+@lowers("polygamma")
+def _(work: Work) -> list[Call] | None:
+    code = POLYGAMMA.get(work.attrs["order"])
+    return None if code is None else elementwise_calls(work, code, alone=True)

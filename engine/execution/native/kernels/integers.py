@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import BOOL
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import Kernel, itemsize, real
+from engine.execution.native.kernels.comparing import deciding
 from engine.execution.native.kernels.elementwise import (
     FIRST,
     OUT,
@@ -21,7 +23,7 @@ from engine.execution.native.kernels.elementwise import (
     operands,
     unary,
 )
-from engine.execution.native.lowering import Call, Status, Work, lowers
+from engine.execution.native.lowering import Call, Lowering, Status, Work, lowers
 from engine.ops.elementwise.elementwise import integers_within
 
 LIMITS = SECOND
@@ -135,6 +137,21 @@ def division(op: str) -> Callable[[Work], list[Call] | None]:
     return lower
 
 
-for _op in BITS:
-    lowers(_op)(elementwise(BIT_KERNELS, _op, WHOLE))
-lowers("bitwise_not")(elementwise(NOT, "bitwise_not", WHOLE))
+ON_TRUTHS: Mapping[str, str] = {
+    "bitwise_and": "logical_and",
+    "bitwise_not": "logical_not",
+    "bitwise_or": "logical_or",
+    "bitwise_xor": "logical_xor",
+}
+"""What ops on bits are on bool."""
+
+
+def _on_bits(op: str) -> Lowering:
+    """Return the lowering of an op on the bits of integers, or on bool."""
+    of_integers = elementwise(NOT if op in NOT else BIT_KERNELS, op, WHOLE)
+    of_truths = deciding(ON_TRUTHS[op]) if op in ON_TRUTHS else of_integers
+    return lambda work: of_truths(work) if work.outputs[0].dtype == BOOL else of_integers(work)
+
+
+for _op in (*BITS, *NOT):
+    lowers(_op)(_on_bits(_op))

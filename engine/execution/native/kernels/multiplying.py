@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.shape_rules import normalize_axes
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import itemsize, kernel, real
-from engine.execution.native.kernels.extremes import blocks
+from engine.execution.native.kernels.reduced_axes import blocks
 from engine.execution.native.lowering import Call, Work, alike, lowers
 
 

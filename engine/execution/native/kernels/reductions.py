@@ -134,7 +134,8 @@ def _(work: Work) -> list[Call] | None:
 @lowers("sum")
 def _(work: Work) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
-    return total_calls(x, out) or sum_calls(x, out, normalize_axes(work.attrs["axis"], x.ndim))
+    axes = normalize_axes(work.attrs["axis"], x.ndim)
+    return total_calls(x, out, axes) or sum_calls(x, out, axes)
 
 
 @lowers("sum_to")
@@ -142,7 +143,8 @@ def _(work: Work) -> list[Call] | None:
     (x,), (out,) = work.inputs, work.outputs
     extra = x.ndim - out.ndim
     stretched = (extra + axis for axis, extent in enumerate(out.shape) if extent == 1 and x.shape[extra + axis] != 1)
-    return sum_calls(x, out, (*range(extra), *stretched))
+    axes = (*range(extra), *stretched)
+    return total_calls(x, out, axes) or sum_calls(x, out, axes)
 
 
 @lowers("sum_of_squares")

@@ -11,7 +11,7 @@ from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import log1p_of_share
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
-from engine.execution.native.kernels.extremes import blocks
+from engine.execution.native.kernels.reduced_axes import blocks
 from engine.execution.native.lowering import Call, Scratch, Work, alike, lowers
 
 TOGETHER = 4

@@ -12,7 +12,7 @@ from engine.core.shape_rules import normalize_axis
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import FLOATS, Kernel, real
 from engine.execution.native.kernels.elementwise import WHOLE
-from engine.execution.native.kernels.extremes import extents_around
+from engine.execution.native.kernels.reduced_axes import extents_around
 from engine.execution.native.lowering import Call, Scratch, Work, lowers
 
 SORTED = (*FLOATS, *WHOLE)

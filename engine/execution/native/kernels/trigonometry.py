@@ -1,4 +1,4 @@
-"""Sine, cosine and tangent: by polynomials where a row's angles allow it, else by the C library."""
+"""Sine, cosine, tangent and sinc: by polynomials where a row's angles allow it, else by the C library."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.polynomials import polynomial
 from engine.execution.native.inline.trigonometry import LIMIT, sine
-from engine.execution.native.kernel import Kernel, itemsize, real
-from engine.execution.native.kernels.elementwise import FIRST, OUT, elementwise
-from engine.execution.native.lowering import lowers
+from engine.execution.native.kernel import Kernel, inline, itemsize, real
+from engine.execution.native.kernels.elementwise import FIRST, OUT, elementwise, elementwise_calls
+from engine.execution.native.lowering import Call, Work, lowers
 
 PIECE = 1024
 """Number of angles that are checked together."""
@@ -61,12 +62,44 @@ def far(x: Any) -> Any:
     raise NotImplementedError
 
 
+SERIES = tuple((-1) ** k / (math.factorial(2 * k - 1) * (2 * k + 1)) for k in range(12, 0, -1))
+"""The derivative of sin(u) / u is u times this polynomial in u^2, highest power first, for |u| < `SMALL`."""
+SMALL = 1.5
+LEAST = 1e-9
+"""Below this sin(u) / u is 1, and the reciprocal of u may be infinite."""
+
+
+@inline
+def sinc_slope(u: Any, sine_of: Any, cosine_of: Any) -> Any:
+    """Return the derivative of sinc at u / pi."""
+    near = abs(u) < SMALL
+    safe = 1.0 if near else u
+    value = u * polynomial(u * u, SERIES) if near else (cosine_of - sine_of / safe) / safe
+    return math.pi * value
+
+
+def _sinc(x: Any) -> Any:
+    u = math.pi * x
+    return 1.0 if abs(u) < LEAST else sine(u, 0) / u
+
+
 FUNCTIONS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sin": (lambda x: sine(x, 0), lambda x: math.sin(x)),
     "cos": (lambda x: sine(x, 1), lambda x: math.cos(x)),
+    # The multiples of pi / 2 in pi `LIMIT` have 20 bits.
+    "sinc": (_sinc, lambda x: math.sin(math.pi * x) / (math.pi * x)),
+    "sinc_derivative": (
+        lambda x: sinc_slope(math.pi * x, sine(math.pi * x, 0), sine(math.pi * x, 1)),
+        lambda x: sinc_slope(math.pi * x, math.sin(math.pi * x), math.cos(math.pi * x)),
+    ),
     "tan": (lambda x: sine(x, 0) / sine(x, 1), lambda x: math.tan(x)),
 }
 KERNELS = {op: Kernel(of_angles, name=op, parts={"near": low, "far": high}) for op, (low, high) in FUNCTIONS.items()}
 
 for _op in FUNCTIONS:
     lowers(_op)(elementwise(KERNELS, _op))
+
+
+@lowers("sinc_derivative")
+def _(work: Work) -> list[Call] | None:
+    return elementwise_calls(work, KERNELS["sinc_derivative"]) if work.attrs["order"] == 1 else None

@@ -12,7 +12,7 @@ from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.kernel import Kernel
 from engine.execution.native.kernels.comparing import BYTE
-from engine.execution.native.kernels.extremes import extents_around
+from engine.execution.native.kernels.reduced_axes import extents_around
 from engine.execution.native.lowering import Call, Work, lowers, raw
 
 

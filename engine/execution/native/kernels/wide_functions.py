@@ -8,14 +8,25 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.arcs import arc_cosine, atan, atan2
-from engine.execution.native.inline.hyperbolic import acosh, asinh, atanh, cosh, sinh
-from engine.execution.native.inline.powers import exp2, log2, log10
+from engine.execution.native.inline.arithmetic import exp
+from engine.execution.native.inline.hyperbolic import LN_2, acosh, asinh, atanh, cosh, sinh
+from engine.execution.native.inline.logarithm import bits_of, log1p_of_share
+from engine.execution.native.inline.pointers import float_of, whole_of
+from engine.execution.native.inline.polynomials import polynomial
+from engine.execution.native.inline.powers import LOG2_E, exp2, fused, log2, log10
 from engine.execution.native.kernel import Kernel, itemsize, real
 from engine.execution.native.kernels.elementwise import binary, elementwise, unary
 from engine.execution.native.lowering import lowers
 
 LEAST_SQUARED, MOST_SQUARED = 1e-140, 1e150
 """Magnitudes of float64 between which a square is a normal number, and so is a sum of two."""
+TINY = 2.0**-960
+"""Below this the rest of a cube has fewer digits than a float64."""
+THIRD, TWO_NINTHS = 1.0 / 3.0, 2.0 / 9.0
+CUBE_BIAS = 715094163
+CUBE = (0.145996192886612446982, -0.758397934778766047437, 1.621429720105354466140, -1.88497979543377169875,
+        1.87595182427177009643)  # fmt: skip
+"""Of FreeBSD's cbrt: two thirds of the bias of exponents, less 3 % of a bit; x^(1/3) / t by t^3 / x, to 23 bits."""
 
 
 def _hypot(x: Any, y: Any) -> Any:
@@ -30,6 +41,30 @@ def _hypot(x: Any, y: Any) -> Any:
     return large * np.sqrt(real(1) + share * share)
 
 
+def _cube_root(x: Any) -> Any:
+    # Numbers below the normal ones are taken times 2^54, whose root is 2^18.
+    size = abs(np.float64(x))
+    tiny = size < TINY
+    size = size * 2.0**54 if tiny else size
+    # A third of the exponent, in the upper half of the bits, makes 5 bits of the root, a polynomial 23, Halley's method
+    # the rest.
+    root = float_of((whole_of(np.float64(bits_of(size) >> 32) * THIRD) + CUBE_BIAS) << 32)
+    share = root * root * (root / size)
+    root *= polynomial(share, CUBE)
+    squared = root * root
+    excess = (fused(squared, root, -size) + fused(root, root, -squared) * root) / size
+    root -= root * excess * (THIRD - TWO_NINTHS * excess)
+    root = root * 2.0**-18 if tiny else root
+    return real(np.copysign(root, x) if (size > 0.0) & (size < np.inf) else x)
+
+
+def _logaddexp2(x: Any, y: Any) -> Any:
+    # Where both are one infinity their difference is NaN.
+    top = x if x >= y or x != x else y
+    gap = real(0) if x == y else abs(x - y)
+    return top + log1p_of_share(exp(gap * real(-LN_2))) * real(LOG2_E)
+
+
 UNARY: Mapping[str, Callable[[Any], Any]] = {
     "acos": lambda x: real(arc_cosine(np.float64(x), False)),
     "acosh": lambda x: real(acosh(np.float64(x))),
@@ -37,6 +72,7 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
     "asinh": lambda x: real(asinh(np.float64(x))),
     "atan": lambda x: real(atan(np.float64(x))),
     "atanh": lambda x: real(atanh(np.float64(x))),
+    "cbrt": _cube_root,
     "cosh": lambda x: real(cosh(np.float64(x))),
     "exp2": lambda x: real(exp2(np.float64(x))),
     "log10": lambda x: real(log10(np.float64(x))),
@@ -46,6 +82,7 @@ UNARY: Mapping[str, Callable[[Any], Any]] = {
 BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "atan2": lambda y, x: real(atan2(np.float64(y), np.float64(x))),
     "hypot": _hypot,
+    "logaddexp2": _logaddexp2,
 }
 UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 BINARY_KERNELS = {op: Kernel(binary, name=op, parts={"apply": function}) for op, function in BINARY.items()}

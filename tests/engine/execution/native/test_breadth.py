@@ -78,6 +78,36 @@ EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "argmedian without NaN": ("argmedian", [SPECIAL], {"axis": 0, "ignore_nan": True}),
     "flip of rows": ("flip", [numbers(3, 37)], {"axis": (1,)}),
     "flip of all axes": ("flip", [numbers(2, 5, 19)], {"axis": (0, 1, 2)}),
+    "signbit": ("signbit", [np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan])], {}),
+    "signbit of integers": ("signbit", [np.array([0, 3, -2])], {}),
+    "bits": ("bitcast", [np.arange(-3, 9).reshape(3, 4).T], {"dtype": np.dtype(np.float64)}),
+    **{
+        f"nan_to_num {attrs}": ("nan_to_num", [SPECIAL], attrs)
+        for attrs in ({}, {"nan": 2.5, "neginf": -4.0}, {"posinf": np.inf})
+    },
+    "round to decimals": ("round", [numbers(300) * 100], {"decimals": 2}),
+    "round to hundreds": ("round", [numbers(300) * 1e5], {"decimals": -2}),
+    **{
+        f"{op} of bools over {axis}": (op, [numbers(3, 4, 5, 2) > 1], {"axis": axis})
+        for op in ("sum", "all", "any")
+        for axis in ((0, 1, 2, 3), (1,), (3,), (0, 2), (1, 3))
+    },
+    "sum of integers": ("sum", [RNG.integers(-9, 9, (3, 4, 5))], {"axis": (1,), "keepdims": True}),
+    **{
+        f"{op} of bools": (op, [numbers(3, 4) > 0, numbers(4) > 0], {})
+        for op in ("bitwise_and", "bitwise_or", "bitwise_xor")
+    },
+    "bitwise_not of bools": ("bitwise_not", [numbers(3, 4) > 0], {}),
+    "index_get of axes apart": (
+        "index_get",
+        [numbers(2, 5, 4), RNG.integers(-2, 2, (3, 1)), RNG.integers(-4, 4, 6)],
+        {"axes": (0, 2)},
+    ),
+    "index_set of axes apart": (
+        "index_set",
+        [numbers(2, 5, 4), numbers(3, 5), np.array([1, 0, -1]), np.array([2, -1, 0])],
+        {"axes": (0, -1)},
+    ),
     "copy of bools": ("copy", [(numbers(3, 4) > 0).T], {}),
 }
 LOWER = np.tril(RNG.uniform(-1, 1, (2, 1, 5, 5))) + 3 * np.eye(5)
@@ -125,6 +155,9 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "one_minus_square": ("one_minus_square", [numbers(7)], {}),
     "hypot": ("hypot", PAIRS, {}),
     "hypot of what has no square": ("hypot", [EDGES[:-3] * 1e10, EDGES[:-3] / 2e10], {}),
+    "logaddexp2": ("logaddexp2", [p * 3 for p in PAIRS], {}),
+    "sinc": ("sinc", [np.concatenate([EDGES[:-5], numbers(99) * 9, [1e-320]])], {}),
+    "slope of sinc": ("sinc_derivative", [np.concatenate([EDGES[:-5], numbers(99) * 9])], {"order": 1}),
     "lgamma": ("lgamma", [np.concatenate([EDGES, numbers(50) * 20])], {}),
     "digamma": ("digamma", [np.concatenate([EDGES, np.abs(numbers(50)) * 20])], {}),
     "copysign": ("copysign", [numbers(7), EDGES[:7]], {}),
@@ -167,6 +200,16 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "logsumexp of all": ("logsumexp", [numbers(3, 7)], {}),
     "logsumexp of special rows": ("logsumexp", [SPECIAL], {"axis": 1}),
     "logsumexp of special columns": ("logsumexp", [SPECIAL], {"axis": 0}),
+    **{
+        f"{op} over axes {axis} that lie apart": (op, [numbers(3, 4, 2, 5)], {"axis": axis, "keepdims": op == "mean"})
+        for op in ("sum", "mean", "prod", "logsumexp", "amax", "amin")
+        for axis in ((0, 2), (1, 3), (0, 3))
+    },
+    "index_scatter of axes apart": (
+        "index_scatter",
+        [numbers(3, 6, 5), RNG.integers(-2, 2, (3, 1)), RNG.integers(-4, 4, 6)],
+        {"axes": (0, 2), "shape": (2, 5, 4)},
+    ),
     "index_scatter": (
         "index_scatter",
         [numbers(4, 2, 3), RNG.integers(-6, 6, (4, 2))],

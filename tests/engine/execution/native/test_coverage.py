@@ -14,12 +14,12 @@ def report(program, executor):
 
 
 def test_what_has_no_kernel_is_named():
-    plan, reported = report("loss = mean(erfinv(x * w) ** 2 + median(x * w))", "native")
+    plan, reported = report("loss = mean(bessel_i(x * w, order=2) ** 2 + median(x * w))", "native")
     state = {name: engine.zeros(shape=plan.buffers[n].spec.shape).numpy() for name, n in plan.state.items()}
     for name, number in plan.state.items():
         state[name] = state[name].astype(plan.buffers[number].spec.dtype)
     executor = NativeExecutor(plan, state)
-    assert "erfinv" in reported["numpy_steps"]
+    assert "bessel_i" in reported["numpy_steps"]
     assert set(reported["numpy_steps"]) == set(executor.python_steps)
 
 

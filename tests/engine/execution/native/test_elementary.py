@@ -14,7 +14,7 @@ from tests.support.rows import each_row
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
 EDGES = [0.0, -0.0, 1e-320, -1e-320, 0.5, -0.5, 0.625, -0.625, 1.0, -1.0, 2.0, -3.0, 1e300, np.inf, -np.inf, np.nan]
-SIGNED = ("expm1", "tanh", "asinh", "sinh", "atan", "atan2", "asin", "atanh", "erf")
+SIGNED = ("expm1", "tanh", "asinh", "sinh", "atan", "atan2", "asin", "atanh", "erf", "erfinv", "cbrt")
 """Functions whose zeros keep their sign."""
 BEYOND_NUMPY = 2.0
 """Units in the last place by which an error may be greater than that of NumPy's function."""
