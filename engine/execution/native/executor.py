@@ -36,13 +36,15 @@ class Segment:
     """Calls of one run: for each phase those of each shard; a joint phase is one of shard 0."""
 
     phases: list[list[list[tuple[int, int]]]] = field(default_factory=list)
-    _tables: dict[tuple[int, int], Array] = field(default_factory=dict)
+    _tables: dict[tuple[int, int], tuple[int, Array]] = field(default_factory=dict)
 
-    def table(self, worker: int, workers: int) -> Array:
-        """Return the calls of one of `workers` threads: its shards of each phase, then a barrier."""
-        if (worker, workers) not in self._tables:
-            self._tables[worker, workers] = self._made(worker, workers)
-        return self._tables[worker, workers]
+    def table(self, worker: int, workers: int) -> tuple[int, Array]:
+        """Return the address of the calls of one of `workers` threads, and these: its shards of each phase, a barrier."""
+        found = self._tables.get((worker, workers))
+        if found is None:
+            made = self._made(worker, workers)
+            found = self._tables[worker, workers] = address_of(made), made
+        return found
 
     def _made(self, worker: int, workers: int) -> Array:
         pairs: list[tuple[int, int]] = []
@@ -98,6 +100,7 @@ class NativeExecutor(NumpyExecutor):
             if any(encoded):
                 self._steps.phases.append(encoded)
         self._team = aligned(LINE * (1 + self.plan.shards))
+        self._words = address_of(self._halt), address_of(self._team)
         self._run_table = call_interpreter()
 
     @property
@@ -108,7 +111,7 @@ class NativeExecutor(NumpyExecutor):
     @property
     def halt_address(self) -> int:
         """The address of the word by which a kernel says that nothing is to run after this run."""
-        return address_of(self._halt)
+        return self._words[0]
 
     def input_words(self, name: str) -> list[tuple[int, int]] | None:
         """Return where kernels find addresses in an input, and how many bytes from its start each of these is.
@@ -135,7 +138,7 @@ class NativeExecutor(NumpyExecutor):
         with numpy_blas().one_thread():
             done = self.run_segment(segment, times)
         self._halt.fill(0)
-        if self._status.any():
+        if self._checks and self._status.any():
             self._refuse()
         self._python.raise_failure()
         return done
@@ -154,16 +157,15 @@ class NativeExecutor(NumpyExecutor):
     def run_segment(self, segment: Segment, times: int = 1) -> int:
         """Run a segment `times` times, unless a kernel halts it; return how often it ran."""
         if self.plan.shards == 1:
-            return self._go(segment.table(0, 1), 1, times)
+            return self._go(*segment.table(0, 1), 1, times)
         with thread_pool().members(min(self.threads or self.plan.shards, self.plan.shards)) as helpers:
             workers = 1 + len(helpers)
             for worker, jobs in enumerate(helpers, 1):
-                jobs.put(partial(self._go, segment.table(worker, workers), workers, times, worker))
-            return self._go(segment.table(0, workers), workers, times)
+                jobs.put(partial(self._go, *segment.table(worker, workers), workers, times, worker))
+            return self._go(*segment.table(0, workers), workers, times)
 
-    def _go(self, table: Array, workers: int, times: int, worker: int = 0) -> int:
-        halt, team = address_of(self._halt), address_of(self._team)
-        return int(self._run_table(address_of(table), len(table), times, halt, team, workers, worker))
+    def _go(self, address: int, table: Array, workers: int, times: int, worker: int = 0) -> int:
+        return int(self._run_table(address, len(table), times, *self._words, workers, worker))
 
     def _lowered_phase(self, phase: Phase) -> list[list[list[Call] | PythonCall]]:
         """Return, for each shard, calls or a Python function for each step."""

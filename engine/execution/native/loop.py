@@ -99,14 +99,14 @@ class Loop:
 
     def run(self, numbers: Array) -> int:
         """Run for batches of rows, int64[runs, rows], with what has been written into `fed`; return how many ran."""
-        self._numbers[0] = numbers
+        self._numbers[0], address, runs = numbers, address_of(numbers), len(numbers)
         for gather in self._gathers:
-            gather[0], gather[8], gather[10] = 0, address_of(numbers), len(numbers)
+            gather[0], gather[8], gather[10] = 0, address, runs
         for binding in self._bindings:
-            binding[0], binding[5] = 0, address_of(numbers)
+            binding[0], binding[5] = 0, address
         self._feed[0] = self._log[0] = 0
         try:
-            return self._executor.run_many(self._segment, len(numbers))
+            return self._executor.run_many(self._segment, runs)
         finally:
             for place, address in self._addresses:
                 ctypes.c_int64.from_address(place).value = address

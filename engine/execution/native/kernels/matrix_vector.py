@@ -61,10 +61,11 @@ def _column_products(a: Any) -> None:
     """y = A^T x.
 
     Words: rows and columns of A; A, the bytes from row to row; x and its stride; y and its; scratch for the sum of a
-    block of rows, and for that of the blocks if there are several.
+    block of rows, if y lies apart, and for that of the blocks if there are several.
     """
     rows, columns = a[0], a[1]
-    sums, totals = view(a[8], columns, real), view(a[9], columns, np.float64)
+    is_apart = a[7] != itemsize
+    sums, totals = view(a[8] if is_apart else a[6], columns, real), view(a[9], columns, np.float64)
     if rows > BLOCK:
         fill(totals, 0.0)
     for start in range(0, rows, BLOCK):
@@ -85,8 +86,9 @@ def _column_products(a: Any) -> None:
     if rows > BLOCK:
         for c in range(columns):
             sums[c] = real(totals[c])
-    for c in range(columns):
-        view(a[6] + c * a[7], 1, real)[0] = sums[c]
+    if is_apart:
+        for c in range(columns):
+            view(a[6] + c * a[7], 1, real)[0] = sums[c]
 
 
 column_products = Kernel(
