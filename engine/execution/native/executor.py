@@ -39,7 +39,7 @@ class Segment:
     _tables: dict[tuple[int, int], tuple[int, Array]] = field(default_factory=dict)
 
     def table(self, worker: int, workers: int) -> tuple[int, Array]:
-        """Return the address of the calls of one of `workers` threads, and these: its shards of each phase, a barrier."""
+        """Return the calls of one of `workers` threads, and their address: its shards of each phase, then a barrier."""
         found = self._tables.get((worker, workers))
         if found is None:
             made = self._made(worker, workers)

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from engine.core.registry import OPS
+from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.axes import ARRANGEMENTS
 from engine.execution.native.inline.vectors import LINE
@@ -23,8 +24,8 @@ from engine.execution.native.kernels.every_second import reads_pairs
 from engine.execution.native.kernels.repeated_rows import with_repeated_rows
 from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
 
-BY_IMAGES = ("max_pool", "max_unpool")
-"""Ops that go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
+BY_IMAGES = ("amax", "amin", "max_pool", "max_unpool")
+"""Ops that may go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
 BLOCK, MOST_BLOCKS = 2**18, 8
 """Bytes of the largest copy of a block of images, and most blocks: a step has room for the status of 8 calls."""
 MOST_COPIED = 2**23
@@ -40,12 +41,14 @@ def calls_of(op: str, work: Work) -> list[Call] | None:
         return None
     calls = lowering(work)
     if calls is None and op in ARRANGEMENTS:
+        if any(is_half(x.dtype) for x in work.inputs) and (calls := _on_copies(op, work)) is not None:
+            return calls
         work = ARRANGEMENTS[op](work)
         calls = lowering(work)
     if calls is not None and op != "copy" and _gain_by_copies(op, work, calls):
         calls = None
     if calls is None and any(_is_copied(op, array) for array in (*work.inputs, *work.outputs)):
-        return _by_images(op, work) if op in BY_IMAGES else _on_copies(op, work)
+        return _by_images(op, work) if op in BY_IMAGES and _has_images(work) else _on_copies(op, work)
     return None if calls is None else [with_repeated_rows(call) for call in calls]
 
 
@@ -71,6 +74,12 @@ def _copied(source: Array, target: Array) -> list[Call] | None:
         return copied(source, target)
     calls = LOWERINGS["cast"](Work([source], [target], {}))
     return None if calls is None else list(calls)
+
+
+def _has_images(work: Work) -> bool:
+    """Tell whether the first axis of a step is none that it goes along."""
+    axis = work.attrs.get("axis", 1)
+    return axis is not None and 0 not in normalize_axes(axis, work.inputs[0].ndim)
 
 
 def _by_images(op: str, work: Work) -> list[Call] | None:

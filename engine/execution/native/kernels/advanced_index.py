@@ -12,10 +12,10 @@ from engine.core.dtypes import INT64
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.kernel import Kernel
-from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.kernels.arrangement import as_bits, copied, joined_calls
 from engine.execution.native.kernels.placing import set_rows
 from engine.execution.native.kernels.row_sums import MOST_SUMS, Rows, added_up, summed
-from engine.execution.native.kernels.tables import INDICES, index_at, lookup, row_lots
+from engine.execution.native.kernels.tables import INDICES, index_at, lookup, moves, row_lots
 from engine.execution.native.lowering import Argument, Call, Scratch, Status, Work, alike, lowers
 
 FIRST, WORDS = 4, 6
@@ -101,11 +101,12 @@ def _indexed(shape: tuple[int, ...], indices: list[Array], axes: tuple[int, ...]
 @lowers("index_get")
 def _(work: Work) -> list[Call] | None:
     (x, *indices), (out,) = work.inputs, work.outputs
-    if not out.size or not alike(out, x):
+    if not out.size or not moves(x, out):
         return None
     found = _indexed(x.shape, indices, work.attrs["axes"])
     if found is None:
         return None
+    x, out = as_bits(x), as_bits(out)
     return [*found.calls, Call(lookup, out.dtype, found.copying(x, out))]
 
 

@@ -44,7 +44,7 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
         return []
     if x.dtype != out.dtype or x.itemsize not in SAME_SIZE or x.dtype.kind not in KINDS:
         return None
-    x, out = _in_rows(np.broadcast_to(_as_bits(x), out.shape), _as_bits(out))
+    x, out = _in_rows(np.broadcast_to(as_bits(x), out.shape), as_bits(out))
     if code is COPY and (calls := transposing(x, out) or pairwise_copy(x, out)):
         return calls
     words = operands(Work([x], [out], {}))
@@ -58,7 +58,7 @@ def _moved(code: Kernel, x: Array, out: Array) -> list[Call] | None:
     return joined_calls(*(_moved(code, *part) for part in parts))
 
 
-def _as_bits(x: Array) -> Array:
+def as_bits(x: Array) -> Array:
     """View numbers as those of their size that kernels copy."""
     return x if x.dtype in FLOATS else x.view(SAME_SIZE[x.itemsize])
 

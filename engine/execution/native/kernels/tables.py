@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import DType
 from engine.core.value import Array, Shape
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
-from engine.execution.native.kernel import Kernel, inline, itemsize, kernel, real
-from engine.execution.native.lowering import Argument, Call, Status, Work, alike, lowers
+from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, kernel, kernel_of, real
+from engine.execution.native.kernels.arrangement import NARROW, SAME_SIZE, as_bits
+from engine.execution.native.lowering import Argument, Call, Status, Work, lowers
 
 INDICES = (np.dtype(np.int32), np.dtype(np.int64))
+MOVED: tuple[DType, ...] = (*FLOATS, *NARROW)
+"""As what elements of any kind are moved: their bits stay."""
 
 
 @inline
@@ -30,7 +34,7 @@ def index_at(address: Any, wide: Any, i: Any, step: Any, together: Any, apart: A
     return np.int64(view(place, 1, np.int32)[0])
 
 
-@kernel
+@kernel_of(np.float32, np.float64, np.uint8, np.uint16)
 def lookup(a: Any) -> None:
     """Words: how many; numbers in a row; the table's rows; table; indices, are they int64; out; where to say that an
     index is none of the table's; how the indices lie, as in `index_at`; how many tables, one behind another.
@@ -51,7 +55,7 @@ def lookup(a: Any) -> None:
                 target += length * itemsize
 
 
-@kernel
+@kernel_of(np.float32, np.float64, np.uint8, np.uint16)
 def pick(a: Any) -> None:
     """Pick single elements along the last axis.
 
@@ -126,7 +130,7 @@ def _placed(own: Any, indexed: Any) -> None:
         indexed[e] += own[e]
 
 
-pick_across = Kernel(across, name="pick_across", parts={"transfer": _picked})
+pick_across = Kernel(across, MOVED, name="pick_across", parts={"transfer": _picked})
 place_across = Kernel(across, name="place_across", parts={"transfer": _placed})
 
 
@@ -134,28 +138,37 @@ place_across = Kernel(across, name="place_across", parts={"transfer": _placed})
 def _(work: Work) -> list[Call] | None:
     (table, index), (out,) = work.inputs, work.outputs
     lots = row_lots(index, index)
-    if index.dtype not in INDICES or lots is None or not (out.size and alike(out, table)):
+    if index.dtype not in INDICES or lots is None or not (out.size and moves(table, out)):
         return None
+    table, out = as_bits(table), as_bits(out)
     length, wide = out.size // index.size, index.itemsize == 8
     return [Call(lookup, out.dtype, (index.size, length, len(table), table, index, wide, out, Status(), *lots, 1))]
 
 
 @lowers("gather")
 def _(work: Work) -> list[Call] | None:
-    shape, (out,) = work.inputs[0].shape, work.outputs
-    return _along_last(pick, work, shape, out) or _across(pick_across, work, out, work.inputs[0])
+    (x, index), (out,) = work.inputs, work.outputs
+    if x.dtype != out.dtype or x.itemsize not in SAME_SIZE:
+        return None
+    x, out = as_bits(x), as_bits(out)
+    work = Work([x, index], [out], work.attrs)
+    return _along_last(pick, work, x.shape, out) or _across(pick_across, work, out, x)
 
 
 @lowers("scatter_add")
 def _(work: Work) -> list[Call] | None:
     (out,) = work.outputs
+    if out.dtype not in FLOATS:
+        return None
     return _along_last(place, work, out.shape, out) or _across(place_across, work, work.inputs[0], out)
 
 
 def _is_along(work: Work, shape: Shape, out: Array) -> bool:
     """Tell whether indices along an axis have the extents of what they index, a value of a shape, along the others."""
     x, index = work.inputs
-    if not (x.ndim and x.size and index.size and alike(out)) or x.dtype != out.dtype or index.dtype not in INDICES:
+    if not (x.ndim and x.size and index.size and out.flags.c_contiguous):
+        return False
+    if x.dtype != out.dtype or index.dtype not in INDICES:
         return False
     axis = work.attrs["axis"] % x.ndim
     return index.ndim == len(shape) and all(
@@ -192,6 +205,11 @@ def _across(code: Kernel, work: Work, own: Array, indexed: Array) -> list[Call] 
         return None
     operands: tuple[Argument, ...] = (own, index, index.itemsize == 8, *steps, indexed, Status(), indexed is out)
     return [Call(code, out.dtype, (before, behind, given, shape[axis], *operands))]
+
+
+def moves(x: Array, out: Array) -> bool:
+    """Tell whether the elements of both, which are row-major, can be moved from one to the other by their bits."""
+    return x.dtype == out.dtype and x.itemsize in SAME_SIZE and x.flags.c_contiguous and out.flags.c_contiguous
 
 
 def row_lots(x: Array, index: Array) -> tuple[int, int, int] | None:

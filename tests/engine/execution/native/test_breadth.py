@@ -66,6 +66,8 @@ EXACT: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "one_hot": ("one_hot", [RNG.integers(-4, 4, (3, 7))[:, ::2]], {"classes": 4}),
     "one_hot of bools": ("one_hot", [RNG.integers(0, 4, 5).astype(np.int32)], {"classes": 4, "dtype": np.dtype(bool)}),
     "index_get": ("index_get", [numbers(6, 3), RNG.integers(-6, 6, (4, 2))], {"axes": (0,)}),
+    "gather of integers": ("gather", [RNG.integers(0, 9, (4, 3)), RNG.integers(-3, 3, (4, 2))], {"axis": 1}),
+    "rows of bools": ("index_get", [numbers(5, 3) > 0, np.array([4, -5, 0])], {"axes": (0,)}),
     "embedding of a column": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1]], {}),
     "embedding of columns": ("embedding", [numbers(6, 3), RNG.integers(-6, 6, (4, 3))[:, 1:]], {}),
     "concat of bools": ("concat", [numbers(3, 2) > 0, numbers(3, 4) > 0], {"axis": 1}),
@@ -291,8 +293,17 @@ def test_a_matrix_that_is_not_positive_definite_is_reported(compiled: Callable[.
 @pytest.mark.parametrize("half", ["float16", "bfloat16"])
 def test_half_types_are_moved_by_their_bits(half: str, run_both: RunBoth) -> None:
     x = numbers(3, 4).astype(BFLOAT16 if half == "bfloat16" else half)
-    for op, attrs in (("pad", {"widths": ((1, 0), (0, 2)), "value": 1.5}), ("tril", {}), ("copy", {})):
-        ((actual,), (wanted,)) = run_both(op, x, **attrs)
+    rows, places = np.array([2, 0, -1]), RNG.integers(-3, 3, (2, 4))
+    for op, operands, attrs in (
+        ("pad", [x], {"widths": ((1, 0), (0, 2)), "value": 1.5}),
+        ("tril", [x], {}),
+        ("copy", [x], {}),
+        ("embedding", [x, rows], {}),
+        ("index_get", [x, rows], {"axes": (0,)}),
+        ("gather", [x, places], {"axis": 0}),
+        ("gather", [x, RNG.integers(-4, 4, (3, 2))], {"axis": 1}),
+    ):
+        ((actual,), (wanted,)) = run_both(op, *operands, **attrs)
         np.testing.assert_array_equal(actual.view(np.uint16), wanted.view(np.uint16))
 
 
@@ -343,10 +354,14 @@ def test_half_types_are_computed_in_float32(half: str, run_both: RunBoth) -> Non
         ("sub", [numbers(5, 7), numbers(5, 1)], {}),
         ("mul", [numbers(5, 7), numbers(7)], {}),
         ("gelu", [numbers(50)], {}),
+        ("amax", [numbers(9, 4, 5)], {"axis": (1,)}),
+        ("amin", [numbers(9, 4, 5)], {"axis": (0,)}),
+        ("scatter_add", [numbers(9, 4), np.tile([1, 0], (9, 2))], {"axis": 1, "shape": (9, 2)}),
     ):
-        wide = [x.astype(dtype).astype(np.float32) for x in operands]
+        wide = [x.astype(dtype).astype(np.float32) if x.dtype.kind == "f" else x for x in operands]
         ((exact,), _) = run_both(op, *wide, **attrs)
-        ((actual,), _) = run_both(op, *(x.astype(dtype) for x in operands), **attrs)
+        narrow = [x.astype(dtype) if x.dtype.kind == "f" else x for x in operands]
+        ((actual,), _) = run_both(op, *narrow, **attrs)
         np.testing.assert_array_equal(actual.view(np.uint16), exact.astype(dtype).view(np.uint16), err_msg=op)
 
 
