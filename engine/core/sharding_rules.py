@@ -146,6 +146,26 @@ def batch_axes(inputs: str, outputs: str) -> Sharding:
     return Sharding(split, split_whole)
 
 
+def image_axes(inputs: str, outputs: str, channels: tuple[str, str]) -> Sharding:
+    """For ops on batches of images, the roles as of `batch_axes`, and those of a split by channels of the results.
+
+    By these a batch that stays whole is split, unless channels are in groups.
+    """
+    by_batch, by_channels = batch_axes(inputs, outputs), batch_axes(*channels)
+
+    def split(case: Case) -> Any:
+        if not case.by_columns:
+            return by_batch.split(case)
+        return by_channels.split(case) if case.attrs.get("groups", 1) == 1 else None
+
+    def split_whole(case: Case) -> Any:
+        if case.by_columns:
+            return None if _longest(case) is None else split(case)
+        return by_batch.split_whole and by_batch.split_whole(case)
+
+    return Sharding(split, split_whole)
+
+
 def matrix_axes(inputs: str, outputs: str) -> Sharding:
     """For ops on batches of matrices: how many last axes of each input and output are those of a matrix or its rows.
 

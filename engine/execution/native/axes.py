@@ -30,6 +30,16 @@ def _reduced_last(work: Work) -> Work:
     return replace(work, inputs=[np.moveaxis(x, axes, last)], outputs=[out.reshape(kept)], attrs=attrs)
 
 
+def _summed_first(work: Work) -> Work:
+    """Return a sum to a shape with the summed axes as the first, which the shape lacks."""
+    (x,), (out,) = work.inputs, work.outputs
+    shape = (1,) * (x.ndim - out.ndim) + out.shape
+    summed = [axis for axis, extent in enumerate(shape) if extent == 1 != x.shape[axis]]
+    first = tuple(range(len(summed)))
+    moved = np.moveaxis(x, summed, first)
+    return replace(work, inputs=[moved], outputs=[out.reshape(moved.shape[len(summed) :])])
+
+
 def _indexed_first(work: Work) -> Work:
     """Return a step with the indexed axes as the first, if they lie apart: so do those of the indices in NumPy."""
     axes, indices = work.attrs["axes"], work.inputs[-len(work.attrs["axes"]) :]
@@ -52,6 +62,7 @@ ARRANGEMENTS: Mapping[str, Callable[[Work], Work]] = {
         ("gather", "scatter_add", "softmax", "softmax_backward", "log_softmax", "log_softmax_backward"), _along_last
     ),
     **dict.fromkeys(("all", "amax", "amin", "any", "logsumexp", "mean", "prod", "sum"), _reduced_last),
+    "sum_to": _summed_first,
     **dict.fromkeys(("index_get", "index_scatter", "index_set"), _indexed_first),
 }
 """By op, what is done with a step that its kernel does not take as it is."""

@@ -29,6 +29,8 @@ COMMON = frozenset(
         "avg_pool_float32",
         "avg_pool_input_float32",
         "batch_norm_float32",
+        "batch_norm_columns_float32",
+        "batch_norm_columns_gradient_float32",
         "batch_norm_gradient_float32",
         "blocked_product_float32",
         "bind_rows_int64",

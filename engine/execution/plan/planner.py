@@ -22,7 +22,7 @@ from engine.execution.plan.plan import (
     layouts,
     nbytes,
 )
-from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worthwhile_shards
+from engine.execution.plan.sharding import Sharding, assign_shard_buffers, shard, worth_columns, worthwhile_shards
 from engine.execution.plan.verifier import should_verify, verify_plan
 from engine.graph.half_operands import read_halves, write_halves
 from engine.graph.origin import Origin
@@ -66,12 +66,13 @@ def make_plan(
 def _planned(listing: Listing, rows: Collection[str], most_shards: int) -> Plan:
     listing = round_at_once(write_halves(read_halves(schedule_casts(listing))))
     count = min(most_shards, worthwhile_shards(listing, rows)) if rows else 1
-    extents = [listing.specs[listing.inputs[name]].shape[:1] for name in rows]
+    extents = [extent for name in rows for extent in listing.specs[listing.inputs[name]].shape[:1]]
     # Shards are equal parts: the numbers of a plan must not depend on how a remainder is handed out.
-    while count > 1 and any(extent % count for first in extents for extent in first):
-        count //= 2
-    if count > 1:
-        planner = _Planner(listing.copy(), rows, count)
+    equal = count
+    while equal > 1 and any(extent % equal for extent in extents):
+        equal //= 2
+    if count > 1 and (equal > 1 or worth_columns(listing)):
+        planner = _Planner(listing.copy(), rows if equal > 1 else (), equal if equal > 1 else count)
         if planner.views_stay:
             return planner.plan()
     return _Planner(listing).plan()

@@ -57,6 +57,10 @@ More than are needed for the threads of a small machine make smaller products an
 """
 
 
+BOUND_BY_ARITHMETIC, PRODUCTS = 4, 2e7
+"""From how many operations for each number read or written an instruction is one of products, and from how many of all
+of these on a batch that cannot be cut is worth cutting them by columns: threads wait for one another more often.
+"""
 BOUND_BY_MEMORY = 2.5
 """Up to how many operations for each number read or written steps take as long as memory does."""
 NEAR_BYTES, NEAR_ROWS = 2**19, 32
@@ -68,16 +72,31 @@ def worthwhile_shards(listing: Listing, rows: Collection[str]) -> int:
 
     Where memory bounds the steps, what a shard reads is to be in a cache still when the backward pass reads it again.
     """
-    flops = moved = 0
-    for instruction in listing.instructions:
-        if not instruction.op.view:
-            read, made = ([listing.specs[n].shape for n in ns] for ns in (instruction.inputs, instruction.outputs))
-            flops += instruction.op.count_flops(instruction.attrs, read, made)
-            moved += sum(math.prod(shape) for shape in (*read, *made))
+    costs = [_cost(listing, instruction) for instruction in listing.instructions]
+    flops, moved = (sum(each) for each in zip(*costs, strict=True)) if costs else (0, 0)
     if flops + NUMBER * moved < WORTHWHILE:
         return 1
     count = max((count for least, count in MORE_SHARDS if flops + moved >= least), default=2)
     return max(count, _near_shards(listing, rows)) if flops <= BOUND_BY_MEMORY * moved else count
+
+
+def worth_columns(listing: Listing) -> bool:
+    """Tell whether a batch that is not cut into shards has products to cut by the columns of their results."""
+    products = total = 0
+    for instruction in listing.instructions:
+        flops, moved = _cost(listing, instruction)
+        total += flops + NUMBER * moved
+        products += flops if flops >= BOUND_BY_ARITHMETIC * moved else 0
+    return products >= max(PRODUCTS, total / 2)
+
+
+def _cost(listing: Listing, instruction: Instruction) -> tuple[int, int]:
+    """Return the operations of an instruction, and the numbers that it reads and writes; both 0 for views."""
+    if instruction.op.view:
+        return 0, 0
+    read, made = ([listing.specs[n].shape for n in ns] for ns in (instruction.inputs, instruction.outputs))
+    flops: int = instruction.op.count_flops(instruction.attrs, read, made)
+    return flops, sum(math.prod(shape) for shape in (*read, *made))
 
 
 def _near_shards(listing: Listing, rows: Collection[str]) -> int:
@@ -137,7 +156,7 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
         count: shards.
     """
     trial = listing.copy()
-    cutter = _Cutter(trial, count)
+    cutter = _Cutter(trial, count, by_columns=not rows)
     for name in rows:
         number = listing.inputs[name]
         if cutter.divides(listing.specs[number].shape, 0):

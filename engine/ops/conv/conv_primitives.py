@@ -18,7 +18,7 @@ from engine.core.errors import AttributeValueError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import sample
 from engine.core.shape_rules import require_float
-from engine.core.sharding_rules import batch_axes
+from engine.core.sharding_rules import image_axes
 from engine.core.value import Array, Shape, Spec, Value
 from engine.ops.conv.columns import (
     COLUMN_BYTES,
@@ -103,7 +103,7 @@ def _convolution_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int, int]
     shape_rule=_convolution,
     numerics=IN_HALVES,
     memory=Memory(scratch=_convolution_scratch, keeps_workspace=True),
-    sharding=batch_axes("0-", "0"),
+    sharding=image_axes("0-", "0", ("-0", "1")),
     flops=_convolution_flops,
     fans=_convolution_fans,
     samples=[
@@ -177,7 +177,7 @@ def _convolution_input_fans(attrs: Attrs, index: int, shape: Shape) -> tuple[int
     shape_rule=_convolution_input,
     numerics=IN_HALVES,
     memory=Memory(scratch=_convolution_input_scratch, keeps_workspace=True),
-    sharding=batch_axes("0-", "0"),
+    sharding=image_axes("0-", "0", ("-1", "1")),
     flops=_convolution_input_flops,
     fans=_convolution_input_fans,
     samples=[
@@ -256,7 +256,7 @@ def _convolution_weight_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: S
     shape_rule=_convolution_weight,
     numerics=OF_HALVES,
     memory=Memory(scratch=_convolution_weight_scratch, keeps_workspace=True),
-    sharding=batch_axes("00", "+"),
+    sharding=image_axes("00", "+", ("-1", "0")),
     flops=_convolution_weight_flops,
     samples=[
         sample((2, 2, 5), (2, 3, 3), kernel=(2,), **STRIDED),

@@ -15,7 +15,7 @@ from engine.core.errors import AttributeValueError, LimitError, ShapeError
 from engine.core.registry import primitive
 from engine.core.samples import distinct, integers, sample
 from engine.core.shape_rules import require_float, require_integer
-from engine.core.sharding_rules import batch_axes
+from engine.core.sharding_rules import image_axes
 from engine.core.value import Array, Cotangents, Shape, Spec, Value
 from engine.ops.conv.columns import (
     Ints,
@@ -115,7 +115,7 @@ def _max_pool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], outputs:
     shape_rule=_max_pool,
     multi_output=True,
     memory=Memory(scratch=_max_pool_scratch),
-    sharding=batch_axes("0", "00"),
+    sharding=image_axes("0", "00", ("1", "11")),
     batching=folded(0),
     samples=[
         sample(distinct(2, 1, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0), dilation=(1, 1)),
@@ -241,7 +241,7 @@ def _max_unpool_scratch(attrs: Mapping[str, Any], inputs: Sequence[Spec], output
 @primitive(
     shape_rule=_max_unpool,
     memory=Memory(scratch=_max_unpool_scratch),
-    sharding=batch_axes("00", "0"),
+    sharding=image_axes("00", "0", ("11", "1")),
     batching=folded(0, 1, shape="shape"),
     samples=[sample((2, 1, 2, 2), integers(0, 12, 2, 1, 2, 2), shape=(2, 1, 3, 4))],
 )
@@ -282,7 +282,7 @@ def _avg_pool(x: Value, **window: Any) -> Spec:
 
 @primitive(
     shape_rule=_avg_pool,
-    sharding=batch_axes("0", "0"),
+    sharding=image_axes("0", "0", ("1", "1")),
     batching=folded(0),
     samples=[
         sample((1, 2, 4, 4), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),
@@ -344,7 +344,7 @@ def _avg_pool_input(g: Value, *, shape: Ints, **window: Any) -> Spec:
 
 @primitive(
     shape_rule=_avg_pool_input,
-    sharding=batch_axes("0", "0"),
+    sharding=image_axes("0", "0", ("1", "1")),
     batching=folded(0, shape="shape"),
     samples=[
         sample((1, 2, 2, 2), shape=(1, 2, 4, 5), kernel=(2, 2), stride=(2, 2), padding=(0, 0)),

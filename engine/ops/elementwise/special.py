@@ -209,16 +209,26 @@ def mvlgamma(x: Value, *, order: Length) -> Value:
 
 
 BESSEL_SAMPLES = [sample((2, 3)), sample(uniform(15.0, 25.0, 3)), sample(())]
-SERIES_END = 20
+EXPANSION_TERMS = 30
 HIGHEST = 20
 """Maximum order; higher ones need other methods. Each differentiation raises the order by one."""
 
 
-def _scaled_series(x: Array, order: int, end: float) -> Array:
-    """exp(-x) I(x) for 0 <= x <= end, by its power series: all terms are positive, so nothing cancels."""
+def series_end(order: int) -> int:
+    """Return up to which x the power series is taken."""
+    return 20 + order**2
+
+
+def series_terms(order: int) -> int:
+    """Return how many terms of the power series are taken."""
+    return int(1.5 * series_end(order)) + 20
+
+
+def _scaled_series(x: Array, order: int) -> Array:
+    """exp(-x) I(x) for small x >= 0, by its power series: all terms are positive, so nothing cancels."""
     quarter = x * x / 4
     total = np.ones_like(x)
-    for k in range(int(1.5 * end) + 20, 0, -1):
+    for k in range(series_terms(order), 0, -1):
         total *= quarter / (k * (k + order))
         total += 1
     return total * np.exp(-x) * (x / 2) ** order / math.factorial(order)
@@ -227,7 +237,7 @@ def _scaled_series(x: Array, order: int, end: float) -> Array:
 def _scaled_expansion(x: Array, order: int) -> Array:
     """exp(-x) I(x) for large x."""
     total = np.ones_like(x)
-    for k in range(30, 0, -1):
+    for k in range(EXPANSION_TERMS, 0, -1):
         total *= ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k * x)
         total += 1
     result: Array = total / (math.sqrt(2 * math.pi) * np.sqrt(x))  # 2 pi x may overflow
@@ -236,11 +246,10 @@ def _scaled_expansion(x: Array, order: int) -> Array:
 
 def _bessel(y: Array, x: Array, *, order: int, scaled: bool) -> None:
     size = np.abs(x)
-    end = SERIES_END + order**2
-    near = size <= end
+    near = size <= series_end(order)
     result = np.full_like(x, np.nan)
-    result[near] = _scaled_series(size[near], order, end)
-    far = size > end
+    result[near] = _scaled_series(size[near], order)
+    far = size > series_end(order)
     if far.any():
         result[far] = _scaled_expansion(size[far], order)
     if not scaled:  # in two steps, since exp(|x|) overflows before the function does

@@ -6,16 +6,24 @@ Each channel is processed before the next, so that it is still in the cache when
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from engine.core.dtypes import DType
 from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.inline.pointers import float_of, view
 from engine.execution.native.inline.rows import PIECE, dot, total
-from engine.execution.native.kernel import FLOATS, inline, kernel, real
-from engine.execution.native.lowering import Call, Work, alike, lowers
+from engine.execution.native.kernel import FLOATS, Kernel, inline, kernel, real
+from engine.execution.native.kernels.column_norm import (
+    FEW,
+    batch_norm_columns,
+    batch_norm_columns_gradient,
+    scratch_of_columns,
+)
+from engine.execution.native.lowering import Argument, Call, Work, alike, lowers
 
 
 @inline
@@ -197,9 +205,11 @@ def _(work: Work) -> list[Call] | None:
     if found is None or not alike(*given, *statistics):
         return None
     words, steps = found
-    used = batch_norm if work.attrs["training"] else running_norm
     momentum, eps = float(work.attrs["momentum"]), float(work.attrs["eps"])
-    return [Call(used, x.dtype, (*words, *work.inputs, *work.outputs, momentum, eps, *steps))]
+    operands: tuple[Argument, ...] = (*words, *work.inputs, *work.outputs, momentum, eps, *steps)
+    if not work.attrs["training"]:
+        return [Call(running_norm, x.dtype, operands)]
+    return [_by_positions(batch_norm, batch_norm_columns, x.dtype, words, operands)]
 
 
 @lowers("batch_norm_backward")
@@ -209,8 +219,19 @@ def _(work: Work) -> list[Call] | None:
     if found is None or not alike(weight, *of_channels) or weight.dtype != x.dtype:
         return None
     words, steps = found
-    eps = float(work.attrs["eps"])
-    return [Call(batch_norm_gradient, x.dtype, (*words, *work.inputs, *work.outputs, eps, *steps))]
+    operands: tuple[Argument, ...] = (*words, *work.inputs, *work.outputs, float(work.attrs["eps"]), *steps)
+    return [_by_positions(batch_norm_gradient, batch_norm_columns_gradient, x.dtype, words, operands)]
+
+
+def _by_positions(
+    channelwise: Kernel, columnwise: Kernel, dtype: DType, words: Sequence[int], operands: tuple[Argument, ...]
+) -> Call:
+    """Return the call that goes channel by channel or, where these have few positions, row by row."""
+    _, channels, positions, *_ = words
+    if positions >= FEW:
+        return Call(channelwise, dtype, operands)
+    scratch, size = scratch_of_columns(channels * positions, dtype)
+    return Call(columnwise, dtype, (*operands, *scratch), scratch=size)
 
 
 def over_channels(axis: Any, ndim: int) -> bool:

@@ -157,6 +157,19 @@ CLOSE: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "one_minus_square": ("one_minus_square", [numbers(7)], {}),
     "hypot": ("hypot", PAIRS, {}),
     "hypot of what has no square": ("hypot", [EDGES[:-3] * 1e10, EDGES[:-3] / 2e10], {}),
+    **{
+        f"bessel_i of order {order}, {scaled}": (
+            "bessel_i",
+            [np.concatenate([EDGES[(abs(EDGES) < 1e3) | np.isnan(EDGES)], numbers(99) * 25])],
+            {"order": order, "scaled": scaled},
+        )
+        for order in range(4)
+        for scaled in (True, False)
+    },
+    **{
+        f"sum_to {shape}": ("sum_to", [numbers(6, 5, 7, 3)], {"shape": shape})
+        for shape in ((5, 1, 3), (1, 5, 1, 3), (6, 1, 7, 1), (6, 5, 7, 3), (1, 1, 1, 3), (7, 1))
+    },
     "logaddexp2": ("logaddexp2", [p * 3 for p in PAIRS], {}),
     "sinc": ("sinc", [np.concatenate([EDGES[:-5], numbers(99) * 9, [1e-320]])], {}),
     "slope of sinc": ("sinc_derivative", [np.concatenate([EDGES[:-5], numbers(99) * 9])], {"order": 1}),

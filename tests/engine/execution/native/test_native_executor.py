@@ -74,11 +74,11 @@ def columns(document, rows=ROWS):
     return created
 
 
-def planned(document, recipe, precision="float64"):
+def planned(document, recipe, precision="float64", rows=ROWS):
     """Return a plan and the state it starts from."""
-    read = engine.read_recipe({"steps": 9, "batch_size": ROWS, "precision": precision, **recipe})
+    read = engine.read_recipe({"steps": 9, "batch_size": rows, "precision": precision, **recipe})
     fit = engine.Fit(engine.parse_graph(document), read, columns(document), execution=engine.Execution("numpy"))
-    return (lambda **options: plan_training(fit.model, {"batch": ROWS}, fit.recipe, **options)), fit.model.arrays
+    return (lambda **options: plan_training(fit.model, {"batch": rows}, fit.recipe, **options)), fit.model.arrays
 
 
 def trained(make, plan, arrays, document, **options):
@@ -86,7 +86,7 @@ def trained(make, plan, arrays, document, **options):
     executor = make(plan, state, **options)
     outputs = []
     for step in range(3):
-        for name, column in columns(document).items():
+        for name, column in columns(document, len(executor.inputs["x"])).items():
             executor.inputs[name][...] = column
         executor.inputs[":key"][...] = (5, step)
         executor.inputs[":lr:0"][...] = 0.01
@@ -120,6 +120,24 @@ def test_a_cut_plan_gives_the_numbers_of_the_whole_one(name, count, shards):
     for mine, theirs in zip(outputs, reported, strict=True):
         for key, array in theirs.items():
             np.testing.assert_allclose(mine[key], array, rtol=1e-7, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("name", ["mlp", "convolutions", "batch norm", "transformer"])
+def test_a_batch_of_an_odd_size_is_cut_by_columns(name, shards, monkeypatch):
+    document, odd = GRAPHS[name], ROWS - 1
+    monkeypatch.setattr("engine.core.sharding_rules.LEAST_ELEMENTS", 8)
+    plan, arrays = planned(document, RECIPES["adamw"], rows=odd)
+    expected, _, _ = trained(NumpyExecutor, plan(), arrays, document)
+    few = plan(**shards(2))
+    assert few.shards == 1  # its products are not worth it
+    monkeypatch.setattr("engine.execution.plan.planner.worth_columns", lambda _: True)
+    cut = plan(**shards(2))
+    assert cut.shards == 2
+    assert sum(len(phase.steps) for phase in cut.phases if phase.sharded) >= 8
+    states = [trained(NativeExecutor, cut, arrays, document, threads=threads)[0] for threads in (1, 2)]
+    for key, array in expected.items():
+        np.testing.assert_allclose(states[0][key], array, rtol=1e-7, atol=1e-9, err_msg=key)
+        assert states[0][key].tobytes() == states[1][key].tobytes(), key
 
 
 @pytest.mark.parametrize("name", RECIPES)
