@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from engine.execution.native.inline.logarithm import log, log1p
+from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.polynomials import polynomial
 from engine.execution.native.inline.trigonometry import sine
 from engine.execution.native.kernel import Kernel, inline, real
-from engine.execution.native.kernels.elementwise import elementwise, elementwise_calls, unary
+from engine.execution.native.kernels.elementwise import elementwise_calls, unary
+from engine.execution.native.kernels.ranges import ranged
 from engine.execution.native.lowering import Call, Work, lowers
 from engine.ops.elementwise.special import (
     BERNOULLI,
@@ -30,21 +31,28 @@ NUMERATOR, DENOMINATOR, SERIES = CENTRE_P[::-1], CENTRE_Q[::-1], STIRLING[::-1]
 CORRECTIONS = tuple(number / (2 * j) for j, number in enumerate(BERNOULLI, 1))[::-1]
 SLOPES = BERNOULLI[::-1]
 LOG_PI = math.log(math.pi)
+FAR = 1e30
+"""From here on the quotients 1 / (x + k) are nothing beside log(x)."""
 
 
 @inline
-def log_gamma_small(x: Any) -> Any:
-    """Return lgamma for 0 < x < LARGE: the recurrence gamma(x + 1) = x gamma(x) leads to an argument in 2..3."""
+def log_gamma_positive(x: Any) -> Any:
+    """Return lgamma for x > 0: the recurrence gamma(x + 1) = x gamma(x) leads to an argument in 2..3."""
+    is_low, is_large = x < 2.0, x >= LARGE
     factor, rest = 1.0, x - 2.0
-    while rest >= 1.0:
-        rest -= 1.0
-        factor *= rest + 2.0
-    if x < 2.0:
-        rest = x - np.floor(x)  # x - 2 is rounded, which would show near the zero at 1
-    value = polynomial(rest, NUMERATOR) / polynomial(rest, DENOMINATOR) * rest + log(factor)
-    if x < 2.0:
-        value -= log(x)
-    return value - log1p(x) if x < 1.0 else value
+    for _ in range(LARGE - 3):
+        is_above = rest >= 1.0
+        rest = rest - 1.0 if is_above else rest
+        factor = factor * (rest + 2.0) if is_above else factor
+    rest = x - np.floor(x) if is_low else rest  # x - 2 is rounded, which would show near the zero at 1
+    divisor = x * (1.0 + x) if x < 1.0 else x
+    logarithm = log(x if is_large else (divisor if is_low else factor))
+    small = polynomial(rest, NUMERATOR) / polynomial(rest, DENOMINATOR) * rest
+    small = small - logarithm if is_low else small + logarithm
+    inverse = 1.0 / x
+    large = (x - 0.5) * (logarithm - 1.0) + (HALF_LOG_2_PI - 0.5) + polynomial(inverse * inverse, SERIES) * inverse
+    value = large if is_large else small
+    return value if x < np.inf else x
 
 
 @inline
@@ -55,15 +63,27 @@ def log_gamma(x: Any) -> Any:
         return size
     if size == 0.0 or size == np.inf:
         return np.inf
-    if size < LARGE:
-        value = log_gamma_small(size)
-    else:
-        value = (size - 0.5) * (log(size) - 1.0) + (HALF_LOG_2_PI - 0.5)
-        value += polynomial(1.0 / (size * size), SERIES) / size
+    value = log_gamma_positive(size)
     if x > -LEAST:
         return value
-    sine = abs(np.sin(math.pi * (x - np.rint(x))))  # gamma(x) gamma(-x) = -pi / (x sin(pi x))
-    return np.inf if sine == 0.0 else LOG_PI - log(sine) - log(size) - value
+    root = abs(np.sin(math.pi * (x - np.rint(x))))  # gamma(x) gamma(-x) = -pi / (x sin(pi x))
+    return np.inf if root == 0.0 else LOG_PI - log(root) - log(size) - value
+
+
+@inline
+def digamma_positive(x: Any) -> Any:
+    """Return the derivative of lgamma for x > 0."""
+    inverse = 1.0 / (x + TERMS)
+    squared = inverse * inverse
+    # The quotients 1 / (x + k) as two: what is added to 1 / x, which alone is large, may be rounded more often.
+    limited = FAR if x > FAR else x
+    above, below = 1.0, limited + 1.0
+    for k in range(2, TERMS):
+        above = above * (limited + k) + below
+        below *= limited + k
+    value = log(x + TERMS) - 0.5 * inverse - polynomial(squared, CORRECTIONS) * squared
+    value = value - above / below - 1.0 / x
+    return value if x < np.inf else x
 
 
 @inline
@@ -71,18 +91,10 @@ def digamma_of(x: Any) -> Any:
     """Return the derivative of lgamma: -inf at 0 (inf at -0.0), NaN at the negative whole numbers."""
     if x == 0.0:
         return np.copysign(np.inf, x) * -1.0
-    if x == np.inf:
-        return x
-    z = 1.0 - x if x < 0.0 else x
-    top = z + TERMS
-    inverse = 1.0 / (top * top)
-    value = log(top) - 0.5 / top - polynomial(inverse, CORRECTIONS) * inverse
-    for k in range(TERMS - 1, -1, -1):
-        value -= 1.0 / (z + k)
-    if x < 0.0:
-        fraction = x - np.rint(x)
-        value = np.nan if fraction == 0.0 else value - math.pi / np.tan(math.pi * fraction)
-    return value
+    if x > 0.0 or x != x:
+        return digamma_positive(x)
+    fraction = x - np.rint(x)
+    return np.nan if fraction == 0.0 else digamma_positive(1.0 - x) - math.pi / np.tan(math.pi * fraction)
 
 
 @inline
@@ -98,17 +110,16 @@ def trigamma_of(x: Any) -> Any:
     return math.pi**2 / (root * root) - value if x < 0.0 else value
 
 
-UNARY: Mapping[str, Callable[[Any], Any]] = {
-    "digamma": lambda x: real(digamma_of(np.float64(x))),
-    "lgamma": lambda x: real(log_gamma(np.float64(x))),
+KERNELS: Mapping[str, Kernel] = {
+    "digamma": ranged("digamma", lambda x: x > real(0), lambda x: digamma_positive(x), lambda x: digamma_of(x)),
+    "lgamma": ranged("lgamma", lambda x: x > real(0), lambda x: log_gamma_positive(x), lambda x: log_gamma(x)),
 }
-UNARY_KERNELS = {op: Kernel(unary, name=op, parts={"apply": function}) for op, function in UNARY.items()}
 
-for _op in UNARY:
-    lowers(_op)(elementwise(UNARY_KERNELS, _op))
+lowers("digamma")(lambda work: elementwise_calls(work, KERNELS["digamma"], alone=True))
+lowers("lgamma")(lambda work: elementwise_calls(work, KERNELS["lgamma"], alone=True))
 
 POLYGAMMA: Mapping[int, Kernel] = {
-    0: UNARY_KERNELS["digamma"],
+    0: KERNELS["digamma"],
     1: Kernel(unary, name="trigamma", parts={"apply": lambda x: real(trigamma_of(np.float64(x)))}),
 }
 """By the order of the derivative."""

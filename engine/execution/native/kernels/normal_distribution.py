@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.execution.native.inline.error_function import ROOT, ROOT_HALF, normal_share
+from engine.execution.native.inline.error_function import ROOT, ROOT_HALF
 from engine.execution.native.inline.logarithm import log, log1p
 from engine.execution.native.inline.polynomials import polynomial
 from engine.execution.native.inline.powers import exponential_of_sum, fused
@@ -30,9 +30,8 @@ OVERFLOW = 27.0
 
 
 @inline
-def scaled_complement(x: Any) -> Any:
-    """Return erfcx of a float64."""
-    size = abs(x)
+def complement_ratio(size: Any) -> Any:
+    """Return erf of a float64 up to `CENTRE`, and erfcx beyond."""
     squared = size * size
     inverse = 1.0 / squared
     near, far = size <= CENTRE, size > TAIL
@@ -40,14 +39,21 @@ def scaled_complement(x: Any) -> Any:
     tail, below_tail = ROOT * q - inverse * polynomial(inverse, TAIL_P), q * size
     above = tail if far else polynomial(size, BETWEEN_P)
     below = below_tail if far else polynomial(size, BETWEEN_Q)
-    above = polynomial(squared, CENTRE_P) * x if near else above
+    above = polynomial(squared, CENTRE_P) * size if near else above
     below = polynomial(squared, CENTRE_Q) if near else below
-    ratio = above / below
+    return above / below
+
+
+@inline
+def scaled_complement(x: Any) -> Any:
+    """Return erfcx of a float64."""
+    size = abs(x)
+    ratio = complement_ratio(size)
     limited = OVERFLOW if size > OVERFLOW else size
     z = limited * limited
     growth = exponential_of_sum(z, fused(limited, limited, -z))
     value = 2.0 * growth - ratio if x < 0.0 else ratio
-    value = (1.0 - ratio) * growth if near else value
+    value = (1.0 - np.copysign(ratio, x)) * growth if size <= CENTRE else value
     return value if x == x else x
 
 
@@ -78,10 +84,14 @@ def _inverse_error(x: Any) -> Any:
 
 def _log_share(x: Any) -> Any:
     x = np.float64(x)
-    low = x < -1.0
-    scaled = scaled_complement(-x * ROOT_HALF if low else 1.0)
-    share = normal_share(1.0 if low else -x)
-    return real(log(0.5 * scaled) - 0.5 * x * x if low else log1p(-share))
+    size, squared = abs(x) * ROOT_HALF, x * x
+    density = exponential_of_sum(-0.5 * squared, -0.5 * fused(x, x, -squared))
+    ratio, near = complement_ratio(size), size <= CENTRE
+    # The probability of the tail beyond |x|; of the lower one exp(-x^2 / 2) is left out.
+    tail = 0.5 - 0.5 * ratio if near else 0.5 * ratio * (1.0 if x < 0.0 else density)
+    low = log(tail) - (0.0 if near else 0.5 * squared)
+    value = low if x < 0.0 else log1p(-tail)
+    return real(value if x == x else x)
 
 
 UNARY: Mapping[str, Callable[[Any], Any]] = {
