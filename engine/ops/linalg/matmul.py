@@ -25,6 +25,8 @@ from engine.ops.shape.shape import broadcast_to, reshape, transpose, unsqueeze
 
 Attrs = Mapping[str, Any]
 
+DEEP = 512
+"""The depth from which on fewer elements are worth splitting, in proportion."""
 SPLIT_FACTOR = 4
 """How much shorter an axis may be that is split because an operand is split along it already."""
 
@@ -95,8 +97,9 @@ def _split_columns(case: Case) -> Cut | None:
     parts are contiguous: the same thread steps most of the weights that it has computed the gradient of.
     """
     ranks, rank = [len(shape) for shape in case.shapes], len(case.outputs[0])
-    # A product costs more per element than other ops: fewer elements are worth splitting.
-    if min(ranks) < 2 or math.prod(case.outputs[0]) < sharding_rules.LEAST_ELEMENTS // 8:
+    # A product costs more per element than other ops: fewer elements are worth splitting, the deeper it is the fewer.
+    elements, depth = math.prod(case.outputs[0]), case.shapes[0][-2 if case.attrs["transpose_a"] else -1]
+    if min(ranks) < 2 or elements * max(depth / DEEP, 1) < sharding_rules.LEAST_ELEMENTS // 8:
         return None
     outer = (-1 if case.attrs["transpose_a"] else -2), (-2 if case.attrs["transpose_b"] else -1)
     axes = [ranks[place] + outer[place] for place in (0, 1)]
