@@ -261,6 +261,7 @@ def _convolution_weight_scratch(attrs: Attrs, inputs: Sequence[Spec], outputs: S
     samples=[
         sample((2, 2, 5), (2, 3, 3), kernel=(2,), **STRIDED),
         sample((2, 2, 4, 3), (2, 2, 3, 2), kernel=(2, 2), **GROUPED),
+        sample((1, 4, 3), (1, 2, 2), kernel=(2,), **PLAIN),
     ],
 )
 def convolution_weight(

@@ -35,6 +35,7 @@ ANY_RANK: dict[str, str] = {
         aminmax""",
     "arranges whatever there is": """flatten unsqueeze flip repeat kron argwhere nonzero masked_select atleast_1d
         atleast_2d atleast_3d broadcast_tensors diagflat""",
+    "looks at the shape alone": "full_like ones_like zeros_like",
 }
 """Ops other than elementwise ones and compositions of these that take inputs of no axes and of seven, and why."""
 
@@ -80,6 +81,7 @@ FLOAT_INDICES: dict[str, str] = {
         multilabel_soft_margin_loss margin_ranking_loss hinge_embedding_loss soft_margin_loss cosine_embedding_loss""",
     "takes a mask that is added": "soft_max attention",
     "reads the bits of any number": "bitcast",
+    "looks at the shape alone": "full_like ones_like",
 }
 """Ops whose samples hold integers or truth values that may be floats, and why."""
 

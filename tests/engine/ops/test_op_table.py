@@ -26,7 +26,8 @@ TABLE = {
     "scans": "cumsum cumprod cummax cummin logcumsumexp gradient",
     "sorting": "sort argsort topk top_k kthvalue unique searchsorted bucketize",
     "shape": "reshape view permute transpose squeeze expand_dims unsqueeze flatten movedim contiguous cont dup cpy"
-    " broadcast_to expand repeat tile repeat_interleave repeat_back concat cat stack split chunk unbind slice narrow"
+    " broadcast_to expand expand_as repeat tile repeat_interleave repeat_back concat cat stack split chunk unbind"
+    " slice narrow zeros_like ones_like full_like"
     " flip roll pad tril triu diag diagonal trace diag_mask_inf diag_mask_zero set acc",
     "indexing": "get_rows embedding set_rows index_put gather take_along_axis scatter scatter_add scatter_reduce"
     " embedding_bag index_add index_select take masked_fill masked_select where one_hot",

@@ -9,7 +9,7 @@ from tests.engine.execution.native.conftest import RunBoth
 from tests.support.rows import each_row
 
 TOLERANCE = {"float32": 5e-6, "float64": 1e-13}
-SHAPES = [(4, 3, 5, 7), (2, 5, 4100), (6, 4), (2, 3, 2, 3, 4)]
+SHAPES = [(4, 3, 5, 7), (2, 5, 4100), (6, 4), (300, 5), (130, 3, 4), (2, 3, 2, 3, 4), (2, 3, 4, 3, 4)]
 
 
 def drawn(shape: tuple[int, ...], dtype: str, centre: float = 3.0) -> Array:
