@@ -167,10 +167,12 @@ class Sharding:
     Attributes:
         split: the rule for inputs some of which are split or partial.
         split_whole: the rule for large inputs all of which are whole; None leaves them to one shard.
+        of_images: whether shards of channels do work again that those of images share, such as copying patches.
     """
 
     split: Callable[[Any], Any]
     split_whole: Callable[[Any], Any] | None = None
+    of_images: bool = False
 
 
 def nbytes(spec: Spec) -> int:

@@ -163,7 +163,7 @@ def image_axes(inputs: str, outputs: str, channels: tuple[str, str]) -> Sharding
             return None if _longest(case) is None else split(case)
         return by_batch.split_whole and by_batch.split_whole(case)
 
-    return Sharding(split, split_whole)
+    return Sharding(split, split_whole, of_images=True)
 
 
 def matrix_axes(inputs: str, outputs: str) -> Sharding:

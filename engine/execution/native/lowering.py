@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from engine.core.dtypes import BFLOAT16, BOOL, FLOAT16, DType
-from engine.core.value import Array
+from engine.core.value import Array, Shape
 from engine.execution.native.kernel import Kernel
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Memory:
 
 def rounded(nbytes: int) -> int:
     """Return bytes of whole cache lines."""
-    return -(-nbytes // 64) * 64
+    return -(-nbytes // LINE) * LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,38 @@ def word(argument: Argument, scratch: int) -> int:
         bits: int = struct.unpack("<q", struct.pack("<d", argument))[0]
         return bits
     return int(argument)
+
+
+def scratch_arrays(*specs: tuple[Shape, DType]) -> tuple[Array, list[Array]]:
+    """Return a block of memory, and an array for each shape and dtype in it that begins at a cache line.
+
+    Nothing is written here: kernels find the arrays of `relocated` calls at these places of the scratch memory.
+    """
+    counts = [math.prod(shape) * dtype.itemsize for shape, dtype in specs]
+    places = np.cumsum([0, *map(rounded, counts)])
+    whole = np.empty(int(places[-1]) + LINE, np.uint8)
+    block: Array = whole[-whole.ctypes.data % LINE :][: int(places[-1])]
+    arrays = [
+        block[place : place + count].view(dtype).reshape(shape)
+        for place, count, (shape, dtype) in zip(places, counts, specs, strict=False)
+    ]
+    return block, arrays
+
+
+def relocated(call: Call, block: Array) -> Call:
+    """Return a call that finds in scratch memory what lies in a block of memory."""
+    start = address_of(block)
+
+    def moved(argument: Argument) -> Argument:
+        if isinstance(argument, Scratch):
+            return replace(argument, offset=block.nbytes + argument.offset)
+        if isinstance(argument, np.ndarray) and 0 <= address_of(argument) - start < max(block.nbytes, 1):
+            return Scratch(address_of(argument) - start, common=True)
+        return argument
+
+    arguments: Sequence[Argument] = [moved(argument) for argument in call.arguments]
+    # The words of a chain do not point into scratch memory.
+    return replace(call, arguments=tuple(arguments), scratch=block.nbytes + call.scratch, elementwise=False)
 
 
 def is_half(dtype: DType) -> bool:

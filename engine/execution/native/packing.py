@@ -10,19 +10,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-import numpy as np
-
 from engine.core.registry import OPS
 from engine.core.shape_rules import normalize_axes
 from engine.core.value import Array
 from engine.execution.native.axes import ARRANGEMENTS
-from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.kernels.elementwise import is_across
 from engine.execution.native.kernels.every_second import reads_pairs
 from engine.execution.native.kernels.repeated_rows import with_repeated_rows
-from engine.execution.native.lowering import LOWERINGS, Argument, Call, Scratch, Work, address_of, is_half
+from engine.execution.native.lowering import LOWERINGS, Call, Work, is_half, relocated, scratch_arrays
 
 BY_IMAGES = ("amax", "amin", "max_pool", "max_unpool")
 """Ops that may go image by image: where operands are copied, they are in blocks of images that stay in a near cache."""
@@ -99,16 +96,8 @@ def _on_copies(op: str, work: Work) -> list[Call] | None:
     """Return calls that go by contiguous copies of operands, which lie in scratch memory."""
     scattered = list({id(a): a for a in (*work.inputs, *work.outputs) if _is_copied(op, a)}.values())
     dtypes = [FLOATS[0] if is_half(array.dtype) else array.dtype for array in scattered]
-    counts = [array.size * dtype.itemsize for array, dtype in zip(scattered, dtypes, strict=True)]
-    sizes = [-(-count // LINE) * LINE for count in counts]
-    # Nothing is written here: kernels find the copies at these places of the scratch memory.
-    block = np.empty(sum(sizes) + LINE, np.uint8)
-    block = block[-block.ctypes.data % LINE :][: sum(sizes)]
-    places = np.cumsum([0, *sizes])
-    copies = {
-        id(array): block[at : at + count].view(dtype).reshape(array.shape)
-        for array, at, count, dtype in zip(scattered, places, counts, dtypes, strict=False)
-    }
+    block, made = scratch_arrays(*((array.shape, dtype) for array, dtype in zip(scattered, dtypes, strict=True)))
+    copies = {id(array): copy for array, copy in zip(scattered, made, strict=True)}
     inputs = [copies.get(id(array), array) for array in work.inputs]
     outputs = [copies.get(id(array), array) for array in work.outputs]
     computed = LOWERINGS[op](replace(work, inputs=inputs, outputs=outputs))
@@ -121,20 +110,4 @@ def _on_copies(op: str, work: Work) -> list[Call] | None:
         None if computed is None else list(computed),
         *(_copied(copies[id(array)], array) for array in work.outputs if id(array) in copies),
     )
-    return None if calls is None else [_relocated(call, block) for call in calls]
-
-
-def _relocated(call: Call, block: Array) -> Call:
-    """Return a call that finds in scratch memory what lies in a block of memory."""
-    start = address_of(block)
-
-    def moved(argument: Argument) -> Argument:
-        if isinstance(argument, Scratch):
-            return replace(argument, offset=block.nbytes + argument.offset)
-        if isinstance(argument, np.ndarray) and 0 <= address_of(argument) - start < max(block.nbytes, 1):
-            return Scratch(address_of(argument) - start, common=True)
-        return argument
-
-    arguments: Sequence[Argument] = [moved(argument) for argument in call.arguments]
-    # The words of a chain do not point into scratch memory.
-    return replace(call, arguments=tuple(arguments), scratch=block.nbytes + call.scratch, elementwise=False)
+    return None if calls is None else [relocated(call, block) for call in calls]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.core.registry import Op
-from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, cut, part_attrs
+from engine.core.sharding_rules import PARTIAL, WHOLE, Case, Cut, State, cut, part_attrs, rules_of
 from engine.core.value import Shape, Spec
 from engine.graph.origin import Origin
 from engine.graph.rounding import rounded_packs
@@ -44,6 +44,8 @@ LARGEST_SHARE = 0.25
 """The largest ratio of summands to what shards read of the batch, or write if that is more."""
 MANY_SUMMANDS, LARGEST_SHARE_OF_MANY = 2**20, 0.1
 """From how many on summands of a shard are in no near cache when they are added up, and their largest ratio."""
+LARGEST_SHARE_OF_IMAGES = 4.0
+"""The largest ratio where most operations are on images, of which each summand takes many."""
 
 WORTHWHILE, NUMBER = 1e6, 3
 """The fewest operations of a step that is cut into two shards, and as how many each number read or written counts.
@@ -165,11 +167,23 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
     # Summing costs a pass over the summands of every shard, in one phase more; by columns there is nothing to sum.
     work = max(_batch(trial, sharding), _written(trial, sharding))
     summands = _summands(trial, sharding)
-    if summands > (LARGEST_SHARE if summands < MANY_SUMMANDS else LARGEST_SHARE_OF_MANY) * work:
+    share = LARGEST_SHARE if summands < MANY_SUMMANDS else LARGEST_SHARE_OF_MANY
+    if summands > (LARGEST_SHARE_OF_IMAGES if _is_of_images(listing) else share) * work:
         trial = listing.copy()
         sharding = _Cutter(trial, count, by_columns=True).cut(free)
     listing.take(trial)
     return sharding
+
+
+def _is_of_images(listing: Listing) -> bool:
+    """Return whether most operations are on images."""
+    total = images = 0
+    for instruction in listing.instructions:
+        flops, _ = _cost(listing, instruction)
+        rules = rules_of(instruction.op)
+        total += flops
+        images += flops if rules is not None and rules.of_images else 0
+    return images > total / 2
 
 
 def _batch(listing: Listing, sharding: Sharding) -> int:

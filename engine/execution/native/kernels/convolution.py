@@ -26,6 +26,7 @@ from engine.execution.native.kernels.correlation import (
     clear_bytes,
 )
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
+from engine.execution.native.kernels.wide_convolution import convolve, convolve_back, convolve_weight, wide
 from engine.execution.native.lowering import (
     Argument,
     Call,
@@ -295,6 +296,8 @@ def _are_taken(x: Array, y: Array, result: Array) -> bool:
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
+    if (large := wide(x, weight, y, work)) and (calls := convolve(large, x, weight, y)):
+        return calls
     if not _are_taken(x, weight, y) or not y.size or not weight.size:
         return None
     groups = work.attrs["groups"]
@@ -309,6 +312,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
+    if (large := wide(x, weight, g, work)) and (calls := convolve_back(large, g, weight, x)):
+        return calls
     if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
         return None
     groups = work.attrs["groups"]
@@ -327,6 +332,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
+    if (large := wide(x, weight, g, work)) and (calls := convolve_weight(large, x, g, weight)):
+        return calls
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
     groups = work.attrs["groups"]

@@ -13,6 +13,7 @@ from engine.core.dtypes import BFLOAT16
 from engine.core.registry import OPS
 from engine.core.value import Array
 from engine.execution.native.kernels import convolution as convolutions
+from engine.execution.native.kernels import wide_convolution
 from engine.execution.native.lowering import LOWERINGS, Work
 from tests.engine.execution.native.conftest import Compiled, RunBoth
 from tests.support.rows import each_row
@@ -101,6 +102,40 @@ def check(case: Case, dtype: str, run_both: RunBoth) -> None:
     assert_close(*run_both("convolution_weight", x, g, kernel=case.kernel, **case.window))
 
 
+@pytest.fixture
+def by_patches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count every weight as large."""
+    monkeypatch.setattr(wide_convolution, "WEIGHT_BYTES", 0)
+    monkeypatch.setattr(wide_convolution, "STRIDED_BYTES", 0)
+
+
+@pytest.mark.usefixtures("by_patches")
+@each_row("dtype", TOLERANCE)
+@each_row("case", CASES.values(), ids=CASES)
+def test_products_of_patches_are_the_same(run_both: RunBoth, case: Case, dtype: str) -> None:
+    check(case, dtype, run_both)
+
+
+@pytest.mark.usefixtures("by_patches")
+@pytest.mark.parametrize("stride", [1, 2])
+def test_images_and_weights_may_be_channels_of_others(compiled: Compiled, stride: int) -> None:
+    """So they are where shards compute channels of a result."""
+    x, weight = drawn((3, 9, 6, 5), "float64")[:, 2:6], drawn((7, 8, 3, 3), "float64")[:, 1:5]
+    window = Case(x.shape, 7, (3, 3), (stride, stride), SAME).window
+    y = OPS["convolution"].body(x, weight, **window)
+    g = drawn((3, 9, *y.shape[2:]), "float64")[:, 1:8]
+    for op, operands, more in (
+        ("convolution", (x, weight), {}),
+        ("convolution_input", (g, weight), {"shape": x.shape}),
+        ("convolution_weight", (x, g), {"kernel": (3, 3)}),
+    ):
+        wanted = OPS[op].body(*operands, **more, **window)
+        whole = np.full((wanted.shape[0], wanted.shape[1] + 3, *wanted.shape[2:]), 7.0)
+        assert compiled(op, operands, [whole[:, 2:-1]], {**more, **window})
+        np.testing.assert_allclose(whole[:, 2:-1], wanted, rtol=1e-12, atol=1e-12)
+        assert (whole[:, [0, 1, -1]] == 7).all()
+
+
 @pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
 @each_row("case", CASES.values(), ids=CASES)
 def test_a_convolution_of_bfloat16_is_that_of_float32_rounded_once(compiled: Compiled, case: Case) -> None:
@@ -133,6 +168,14 @@ def test_convolutions_of_bfloat16_of_any_extents_are_those_of_float32(compiled: 
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for _ in range(200):
         check_rounded(random_case(draw), compiled)
+
+
+@pytest.mark.law
+@pytest.mark.usefixtures("by_patches")
+def test_products_of_patches_of_any_extents_are_the_same(run_both: RunBoth) -> None:
+    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for _ in range(100):
+        check(random_case(draw), "float32", run_both)
 
 
 @pytest.mark.law

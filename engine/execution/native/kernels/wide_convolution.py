@@ -1,0 +1,217 @@
+"""Convolutions of images of few positions by large weights: products with the patches of the images as rows.
+
+Such a weight is in no near cache when correlations read it again for the next image. A row has the numbers that a
+position meets, in the order of the weight's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.core.value import Array, Shape
+from engine.execution.native.inline.pointers import view
+from engine.execution.native.inline.rows import fill
+from engine.execution.native.inline.vectors import vector_bytes
+from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, real
+from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, relocated, scratch_arrays
+
+WEIGHT_BYTES, STRIDED_BYTES = 2**21, 2**19
+"""The smallest weights of convolutions without strides, and with them."""
+PATCH_BYTES = 2**24
+"""The largest patches: more would leave the caches before they are multiplied."""
+
+
+@inline
+def line_of(a: Any, channel: Any, row: Any, itemsize: Any) -> Any:
+    """Return the address of a row of a padded image."""
+    return a[17] + (channel * a[18] + row) * a[19] * itemsize
+
+
+@kernel
+def copy_patches(a: Any) -> None:
+    """Copy the patches of images to rows.
+
+    Words: images, channels; rows and columns of an image, of its positions, and of the kernel; strides, dilations,
+    zeros before; images, the bytes from one to the next; patches; scratch for a padded image, its rows and columns.
+    """
+    taps, row = a[6] * a[7], a[16]
+    is_square = a[6] == 3 and a[7] == 3 and a[10] == 1 and a[11] == 1
+    fill(view(a[17], a[1] * a[18] * a[19], real), real(0))
+    for image in range(a[0]):
+        for channel in range(a[1]):
+            for i in range(a[2]):
+                source = view(a[14] + image * a[15] + (channel * a[2] + i) * a[3] * itemsize, a[3], real)
+                line = view(line_of(a, channel, i + a[12], itemsize) + a[13] * itemsize, a[3], real)
+                for j in range(line.size):
+                    line[j] = source[j]
+        for i in range(a[4]):
+            for j in range(a[5]):
+                for channel in range(a[1]):
+                    patch = view(row + channel * taps * itemsize, taps, real)
+                    first = line_of(a, channel, i * a[8], itemsize) + j * a[9] * itemsize
+                    if is_square:
+                        x, y = view(first, 3, real), view(first + a[19] * itemsize, 3, real)
+                        z = view(first + 2 * a[19] * itemsize, 3, real)
+                        patch[0], patch[1], patch[2] = x[0], x[1], x[2]
+                        patch[3], patch[4], patch[5] = y[0], y[1], y[2]
+                        patch[6], patch[7], patch[8] = z[0], z[1], z[2]
+                    else:
+                        for u in range(a[6]):
+                            line = view(first + u * a[10] * a[19] * itemsize, (a[7] - 1) * a[11] + 1, real)
+                            for v in range(a[7]):
+                                patch[u * a[7] + v] = line[v * a[11]]
+                row += a[1] * taps * itemsize
+
+
+@kernel
+def add_patches(a: Any) -> None:
+    """Add up the patches of images, which are written. Words as of `copy_patches`."""
+    taps, row = a[6] * a[7], a[16]
+    is_square = a[6] == 3 and a[7] == 3 and a[10] == 1 and a[11] == 1
+    for image in range(a[0]):
+        fill(view(a[17], a[1] * a[18] * a[19], real), real(0))
+        for i in range(a[4]):
+            for j in range(a[5]):
+                for channel in range(a[1]):
+                    patch = view(row + channel * taps * itemsize, taps, real)
+                    first = line_of(a, channel, i * a[8], itemsize) + j * a[9] * itemsize
+                    if is_square:
+                        x, y = view(first, 3, real), view(first + a[19] * itemsize, 3, real)
+                        z = view(first + 2 * a[19] * itemsize, 3, real)
+                        x[0], x[1], x[2] = x[0] + patch[0], x[1] + patch[1], x[2] + patch[2]
+                        y[0], y[1], y[2] = y[0] + patch[3], y[1] + patch[4], y[2] + patch[5]
+                        z[0], z[1], z[2] = z[0] + patch[6], z[1] + patch[7], z[2] + patch[8]
+                    else:
+                        for u in range(a[6]):
+                            line = view(first + u * a[10] * a[19] * itemsize, (a[7] - 1) * a[11] + 1, real)
+                            for v in range(a[7]):
+                                line[v * a[11]] += patch[u * a[7] + v]
+                row += a[1] * taps * itemsize
+        for channel in range(a[1]):
+            for i in range(a[2]):
+                target = view(a[14] + image * a[15] + (channel * a[2] + i) * a[3] * itemsize, a[3], real)
+                line = view(line_of(a, channel, i + a[12], itemsize) + a[13] * itemsize, a[3], real)
+                for j in range(line.size):
+                    target[j] = line[j]
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """A convolution of images by a large weight.
+
+    Attributes:
+        image, weight, positions: shapes of the image, the weight and the spatial axes of the result, all with two of
+            these.
+        strides, dilations, zeros: of the rows and columns.
+    """
+
+    image: Shape
+    weight: Shape
+    positions: Shape
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+    zeros: tuple[int, int]
+
+    @property
+    def rows(self) -> int:
+        """How many patches there are."""
+        return self.image[0] * math.prod(self.positions)
+
+    @property
+    def depth(self) -> int:
+        """How many numbers each has."""
+        return math.prod(self.weight[1:])
+
+    def patches(self, images: Array, patches: Array, *, added: bool) -> Call:
+        """Return the call that copies patches, or adds them up."""
+        padded = [
+            max((count - 1) * stride + (taps - 1) * dilation + 1, zeros + extent)
+            for count, stride, taps, dilation, zeros, extent in zip(
+                self.positions, self.strides, self.weight[2:], self.dilations, self.zeros, self.image[2:], strict=True
+            )
+        ]
+        spans = (*self.image[2:], *self.positions, *self.weight[2:], *self.strides, *self.dilations, *self.zeros)
+        words = (*self.image[:2], *spans, images, images.strides[0], patches, Scratch(), *padded)
+        scratch = self.image[1] * math.prod(padded) * images.itemsize
+        return Call(add_patches if added else copy_patches, images.dtype, words, scratch)
+
+
+def wide(image: Array, weight: Array, result: Array, work: Work) -> Wide | None:
+    """Return what is convolved, if products of patches take less time than correlations."""
+    attrs, spatial, arrays = work.attrs, image.ndim - 2, (image, weight, result)
+    if image.dtype not in FLOATS or any(each.dtype != image.dtype or not each.size for each in arrays):
+        return None
+    if attrs["groups"] != 1 or spatial > 2 or vector_bytes() != 64 or min(map(min, attrs["padding"])) < 0:
+        return None
+    if not all(each[:1].flags.c_contiguous for each in arrays):
+        return None
+    one = (1,) * (2 - spatial)
+    found = Wide(
+        (*image.shape[:2], *one, *image.shape[2:]),
+        (*weight.shape[:2], *one, *weight.shape[2:]),
+        (*one, *result.shape[2:]),
+        (*one, *attrs["stride"]),
+        (*one, *attrs["dilation"]),
+        ((0,) * (2 - spatial) + tuple(low for low, _ in attrs["padding"])),
+    )
+    least = STRIDED_BYTES if max(attrs["stride"]) > 1 else WEIGHT_BYTES
+    fits = weight.nbytes >= least and found.rows * found.depth * image.itemsize <= PATCH_BYTES
+    return found if fits and math.prod(weight.shape[2:]) > 1 else None
+
+
+def convolve(found: Wide, x: Array, weight: Array, y: Array) -> list[Call] | None:
+    """Return the calls of a convolution."""
+    block, (patches, rows) = _scratch(found, x, y.shape[1])
+    product = _product(patches, _matrix(weight), rows, "b")
+    calls = joined_calls([found.patches(x, patches, added=False)], product, copied(_by_position(rows, y), _flat(y)))
+    return None if calls is None else [relocated(call, block) for call in calls]
+
+
+def convolve_back(found: Wide, g: Array, weight: Array, x: Array) -> list[Call] | None:
+    """Return the calls of the gradient by the images."""
+    block, (patches, rows) = _scratch(found, x, g.shape[1])
+    product = _product(rows, _matrix(weight), patches)
+    calls = joined_calls(copied(_flat(g), _by_position(rows, g)), product, [found.patches(x, patches, added=True)])
+    return None if calls is None else [relocated(call, block) for call in calls]
+
+
+def convolve_weight(found: Wide, x: Array, g: Array, weight: Array) -> list[Call] | None:
+    """Return the calls of the gradient by the weight."""
+    block, (patches, rows) = _scratch(found, x, g.shape[1])
+    product = _product(rows, patches, _matrix(weight), "a")
+    calls = joined_calls([found.patches(x, patches, added=False)], copied(_flat(g), _by_position(rows, g)), product)
+    return None if calls is None else [relocated(call, block) for call in calls]
+
+
+def _scratch(found: Wide, x: Array, outputs: int) -> tuple[Array, list[Array]]:
+    """Return a block of memory with the patches and the outputs of each position."""
+    return scratch_arrays(((found.rows, found.depth), x.dtype), ((found.rows, outputs), x.dtype))
+
+
+def _product(a: Array, b: Array, c: Array, transposed: str = "") -> list[Call] | None:
+    """Return the calls that write a b into c; `transposed` names an operand whose transpose is meant."""
+    attrs = {"transpose_a": transposed == "a", "transpose_b": transposed == "b"}
+    calls = LOWERINGS["matrix_product"](Work([a, b], [c], attrs))
+    return None if calls is None else list(calls)
+
+
+def _matrix(weight: Array) -> Array:
+    """Return a weight with the numbers of an output as a row."""
+    return np.lib.stride_tricks.as_strided(
+        weight, (len(weight), weight[0].size), (weight.strides[0], weight.itemsize), writeable=True
+    )
+
+
+def _flat(images: Array) -> Array:
+    """Return images with their positions along one axis."""
+    return images.reshape(*images.shape[:2], -1, copy=False)
+
+
+def _by_position(rows: Array, images: Array) -> Array:
+    """Return rows, one for each position of images, in the order of these."""
+    return rows.reshape(len(images), -1, images.shape[1]).transpose(0, 2, 1)
