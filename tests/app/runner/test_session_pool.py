@@ -228,7 +228,7 @@ def test_a_step_that_takes_too_long_is_cut_short_and_refused(open_harness: OpenH
         answered, _ = await harness.pool.execute(session, Step("endless", "hang", {}), b"")
         assert isinstance(answered, StepReply)
         assert answered.error is not None
-        # On a busy machine a process that is to refuse it may take too long as well; the next one is told the same.
+        # On a busy machine the process that refuses it may take too long as well, and is replaced by another one.
         first, *later = [each.poison for each in harness.runner.sessions.values()]
         assert first is None
         assert set(later) == {"endless"}

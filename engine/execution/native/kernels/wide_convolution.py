@@ -16,7 +16,7 @@ from engine.core.value import Array, Shape
 from engine.execution.native.inline.pointers import view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.kernel import FLOATS, inline, itemsize, kernel, real
+from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.arrangement import copied, joined_calls
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, relocated, scratch_arrays
 
@@ -26,78 +26,111 @@ PATCH_BYTES = 2**24
 """The largest patches: more would leave the caches before they are multiplied."""
 
 
-@inline
-def line_of(a: Any, channel: Any, row: Any, itemsize: Any) -> Any:
-    """Return the address of a row of a padded image."""
-    return a[17] + (channel * a[18] + row) * a[19] * itemsize
+def begin(*_: Any) -> None:
+    """Stand for what is done with an image before its patches."""
+    raise NotImplementedError
 
 
-@kernel
-def copy_patches(a: Any) -> None:
-    """Copy the patches of images to rows.
+def move_square(*_: Any) -> None:
+    """Stand for what is done with a patch of three rows and columns and with these."""
+    raise NotImplementedError
+
+
+def move(*_: Any) -> None:
+    """Stand for what is done with a number of a patch and one of a row."""
+    raise NotImplementedError
+
+
+def end(*_: Any) -> None:
+    """Stand for what is done with an image behind its patches."""
+    raise NotImplementedError
+
+
+def go_through_patches(a: Any) -> None:
+    """Go through the patches of images.
 
     Words: images, channels; rows and columns of an image, of its positions, and of the kernel; strides, dilations,
     zeros before; images, the bytes from one to the next; patches; scratch for a padded image, its rows and columns.
     """
-    taps, row = a[6] * a[7], a[16]
+    taps, row, line = a[6] * a[7], a[16], a[19] * itemsize
     is_square = a[6] == 3 and a[7] == 3 and a[10] == 1 and a[11] == 1
+    for image in range(a[0]):
+        begin(a, image)
+        for i in range(a[4]):
+            for j in range(a[5]):
+                for channel in range(a[1]):
+                    patch = view(row, taps, real)
+                    first = a[17] + (channel * a[18] + i * a[8]) * line + j * a[9] * itemsize
+                    row += taps * itemsize
+                    if is_square:
+                        x, y, z = view(first, 3, real), view(first + line, 3, real), view(first + 2 * line, 3, real)
+                        move_square(patch, x, y, z)
+                        continue
+                    for u in range(a[6]):
+                        met = view(first + u * a[10] * line, (a[7] - 1) * a[11] + 1, real)
+                        for v in range(a[7]):
+                            move(patch, u * a[7] + v, met, v * a[11])
+        end(a, image)
+
+
+@inline
+def rows_of_image(a: Any, image: Any, number: Any, real: Any, itemsize: Any) -> tuple[Any, Any]:
+    """Return row `number` of an image, of all channels one after the other, and where it is in the padded image."""
+    channel, i = number // a[2], number % a[2]
+    place = a[17] + ((channel * a[18] + i + a[12]) * a[19] + a[13]) * itemsize
+    return view(a[14] + image * a[15] + number * a[3] * itemsize, a[3], real), view(place, a[3], real)
+
+
+def _clear(a: Any, image: Any) -> None:
     fill(view(a[17], a[1] * a[18] * a[19], real), real(0))
-    for image in range(a[0]):
-        for channel in range(a[1]):
-            for i in range(a[2]):
-                source = view(a[14] + image * a[15] + (channel * a[2] + i) * a[3] * itemsize, a[3], real)
-                line = view(line_of(a, channel, i + a[12], itemsize) + a[13] * itemsize, a[3], real)
-                for j in range(line.size):
-                    line[j] = source[j]
-        for i in range(a[4]):
-            for j in range(a[5]):
-                for channel in range(a[1]):
-                    patch = view(row + channel * taps * itemsize, taps, real)
-                    first = line_of(a, channel, i * a[8], itemsize) + j * a[9] * itemsize
-                    if is_square:
-                        x, y = view(first, 3, real), view(first + a[19] * itemsize, 3, real)
-                        z = view(first + 2 * a[19] * itemsize, 3, real)
-                        patch[0], patch[1], patch[2] = x[0], x[1], x[2]
-                        patch[3], patch[4], patch[5] = y[0], y[1], y[2]
-                        patch[6], patch[7], patch[8] = z[0], z[1], z[2]
-                    else:
-                        for u in range(a[6]):
-                            line = view(first + u * a[10] * a[19] * itemsize, (a[7] - 1) * a[11] + 1, real)
-                            for v in range(a[7]):
-                                patch[u * a[7] + v] = line[v * a[11]]
-                row += a[1] * taps * itemsize
 
 
-@kernel
-def add_patches(a: Any) -> None:
-    """Add up the patches of images, which are written. Words as of `copy_patches`."""
-    taps, row = a[6] * a[7], a[16]
-    is_square = a[6] == 3 and a[7] == 3 and a[10] == 1 and a[11] == 1
-    for image in range(a[0]):
+def _pad(a: Any, image: Any) -> None:
+    if image == 0:
         fill(view(a[17], a[1] * a[18] * a[19], real), real(0))
-        for i in range(a[4]):
-            for j in range(a[5]):
-                for channel in range(a[1]):
-                    patch = view(row + channel * taps * itemsize, taps, real)
-                    first = line_of(a, channel, i * a[8], itemsize) + j * a[9] * itemsize
-                    if is_square:
-                        x, y = view(first, 3, real), view(first + a[19] * itemsize, 3, real)
-                        z = view(first + 2 * a[19] * itemsize, 3, real)
-                        x[0], x[1], x[2] = x[0] + patch[0], x[1] + patch[1], x[2] + patch[2]
-                        y[0], y[1], y[2] = y[0] + patch[3], y[1] + patch[4], y[2] + patch[5]
-                        z[0], z[1], z[2] = z[0] + patch[6], z[1] + patch[7], z[2] + patch[8]
-                    else:
-                        for u in range(a[6]):
-                            line = view(first + u * a[10] * a[19] * itemsize, (a[7] - 1) * a[11] + 1, real)
-                            for v in range(a[7]):
-                                line[v * a[11]] += patch[u * a[7] + v]
-                row += a[1] * taps * itemsize
-        for channel in range(a[1]):
-            for i in range(a[2]):
-                target = view(a[14] + image * a[15] + (channel * a[2] + i) * a[3] * itemsize, a[3], real)
-                line = view(line_of(a, channel, i + a[12], itemsize) + a[13] * itemsize, a[3], real)
-                for j in range(line.size):
-                    target[j] = line[j]
+    for number in range(a[1] * a[2]):
+        source, padded = rows_of_image(a, image, number, real, itemsize)
+        for j in range(padded.size):
+            padded[j] = source[j]
+
+
+def _crop(a: Any, image: Any) -> None:
+    for number in range(a[1] * a[2]):
+        target, padded = rows_of_image(a, image, number, real, itemsize)
+        for j in range(target.size):
+            target[j] = padded[j]
+
+
+def _copy_square(patch: Any, x: Any, y: Any, z: Any) -> None:
+    patch[0], patch[1], patch[2] = x[0], x[1], x[2]
+    patch[3], patch[4], patch[5] = y[0], y[1], y[2]
+    patch[6], patch[7], patch[8] = z[0], z[1], z[2]
+
+
+def _copy(patch: Any, place: Any, row: Any, other: Any) -> None:
+    patch[place] = row[other]
+
+
+def _add_square(patch: Any, x: Any, y: Any, z: Any) -> None:
+    x[0], x[1], x[2] = x[0] + patch[0], x[1] + patch[1], x[2] + patch[2]
+    y[0], y[1], y[2] = y[0] + patch[3], y[1] + patch[4], y[2] + patch[5]
+    z[0], z[1], z[2] = z[0] + patch[6], z[1] + patch[7], z[2] + patch[8]
+
+
+def _add(patch: Any, place: Any, row: Any, other: Any) -> None:
+    row[other] += patch[place]
+
+
+copy_patches = Kernel(
+    go_through_patches,
+    name="copy_patches",
+    parts={"begin": _pad, "move_square": _copy_square, "move": _copy, "end": lambda _a, _image: None},
+)
+add_patches = Kernel(
+    go_through_patches,
+    name="add_patches",
+    parts={"begin": _clear, "move_square": _add_square, "move": _add, "end": _crop},
+)
 
 
 @dataclass(frozen=True, slots=True)
