@@ -79,7 +79,7 @@ def sampled(g: Generator) -> Sequence[str]:
     larger = grown(sample, g.draw, (g.rows, g.columns, g.draw.choice((2, 7, 16, 40))))
     try:
         return _apply(g, op, larger)
-    except (Refused, *REFUSALS):  # the extents do not suit the op, or what draws its inputs
+    except (Refused, MemoryError, *REFUSALS):  # the extents do not suit the op, or what draws its inputs
         return _apply(g, op, sample)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.execution.native.inline.polynomials import polynomial
 from engine.execution.native.inline.trigonometry import LIMIT, sine
-from engine.execution.native.kernel import inline
+from engine.execution.native.kernel import inline, real
 from engine.execution.native.kernels.elementwise import elementwise, elementwise_calls
 from engine.execution.native.kernels.ranges import ranged
 from engine.execution.native.lowering import Call, Work, lowers
@@ -31,8 +31,14 @@ def sinc_slope(u: Any, sine_of: Any, cosine_of: Any) -> Any:
     return math.pi * value
 
 
+@inline
+def times_pi(x: Any, real: Any) -> Any:
+    """Return pi x rounded to the dtype, as the op has it: near whole numbers the sine is what rounding has left."""
+    return np.float64(real(math.pi) * real(x))
+
+
 def _sinc(x: Any) -> Any:
-    u = math.pi * x
+    u = times_pi(x, real)
     return 1.0 if abs(u) < LEAST else sine(u, 0) / u
 
 
@@ -40,10 +46,10 @@ FUNCTIONS: Mapping[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sin": (lambda x: sine(x, 0), lambda x: math.sin(x)),
     "cos": (lambda x: sine(x, 1), lambda x: math.cos(x)),
     # The multiples of pi / 2 in pi `LIMIT` have 20 bits.
-    "sinc": (_sinc, lambda x: math.sin(math.pi * x) / (math.pi * x)),
+    "sinc": (_sinc, lambda x: math.sin(times_pi(x, real)) / times_pi(x, real)),
     "sinc_derivative": (
-        lambda x: sinc_slope(math.pi * x, sine(math.pi * x, 0), sine(math.pi * x, 1)),
-        lambda x: sinc_slope(math.pi * x, math.sin(math.pi * x), math.cos(math.pi * x)),
+        lambda x: sinc_slope(times_pi(x, real), sine(times_pi(x, real), 0), sine(times_pi(x, real), 1)),
+        lambda x: sinc_slope(times_pi(x, real), math.sin(times_pi(x, real)), math.cos(times_pi(x, real))),
     ),
     "tan": (lambda x: sine(x, 0) / sine(x, 1), lambda x: math.tan(x)),
 }
