@@ -27,7 +27,7 @@ def _reduced_last(work: Work) -> Work:
     last = tuple(range(x.ndim - len(axes), x.ndim))
     kept = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
     attrs = {**work.attrs, "axis": last, "keepdims": False}
-    return replace(work, inputs=[np.moveaxis(x, axes, last)], outputs=[out.reshape(kept)], attrs=attrs)
+    return replace(work, inputs=[np.moveaxis(x, axes, last)], outputs=[out.reshape(kept, copy=False)], attrs=attrs)
 
 
 def _summed_first(work: Work) -> Work:
@@ -37,7 +37,7 @@ def _summed_first(work: Work) -> Work:
     summed = [axis for axis, extent in enumerate(shape) if extent == 1 != x.shape[axis]]
     first = tuple(range(len(summed)))
     moved = np.moveaxis(x, summed, first)
-    return replace(work, inputs=[moved], outputs=[out.reshape(moved.shape[len(summed) :])])
+    return replace(work, inputs=[moved], outputs=[out.reshape(moved.shape[len(summed) :], copy=False)])
 
 
 def _indexed_first(work: Work) -> Work:
