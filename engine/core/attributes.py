@@ -275,6 +275,4 @@ def _match_dtype(value: Any) -> tuple[bool, Any]:
 
 
 def _show(value: Any) -> str:
-    if isinstance(value, list | tuple) and all(isinstance(each, bool | int | float | str | None) for each in value):
-        return repr(list(value))[:64]
     return f"a {type(value).__name__}" if isinstance(value, dict | list | tuple) else repr(value)[:64]
