@@ -168,7 +168,7 @@ def shard(listing: Listing, free: Collection[int], rows: Collection[str], count:
     work = max(_batch(trial, sharding), _written(trial, sharding))
     summands = _summands(trial, sharding)
     share = LARGEST_SHARE if summands < MANY_SUMMANDS else LARGEST_SHARE_OF_MANY
-    if summands > (LARGEST_SHARE_OF_IMAGES if _is_of_images(listing) else share) * work:
+    if summands > share * work and (summands > LARGEST_SHARE_OF_IMAGES * work or not _is_of_images(listing)):
         trial = listing.copy()
         sharding = _Cutter(trial, count, by_columns=True).cut(free)
     listing.take(trial)
