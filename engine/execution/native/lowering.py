@@ -12,8 +12,10 @@ import numpy as np
 
 from engine.core.dtypes import BFLOAT16, BOOL, FLOAT16, DType
 from engine.core.value import Array, Shape
-from engine.execution.native.inline.vectors import LINE
 from engine.execution.native.kernel import Kernel
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @dataclass(frozen=True, slots=True)
