@@ -40,23 +40,22 @@ EXPANSION_0, EXPANSION_1, EXPANSION_2, EXPANSION_3 = (in_quarters(_expansion(ord
 
 @inline
 def bessel(x: Any, scaled: Any, order: Any, end: Any, series: Any, expansion: Any) -> Any:
-    """Return the function of a float64, times exp(-|x|) if it is `scaled`."""
-    size = abs(x)
+    """Return the magnitude of the function in float64, times exp(-|x|) if it is `scaled`."""
+    size = abs(np.float64(x))
     near = long_polynomial(0.25 * size * size, series) * exp(-size)
     for _ in range(order):
         near *= 0.5 * size
     far = long_polynomial(1.0 / size, expansion) / (ROOT_2_PI * np.sqrt(size))  # 2 pi x may overflow
     value = near if size <= end else far
     half = exp(0.5 * size)  # in two steps: exp(|x|) overflows before the function does
-    value = value if scaled else (np.inf if size == np.inf else value * half * half)
-    return np.copysign(value, x) if order % 2 else value
+    return value if scaled else (np.inf if size == np.inf else value * half * half)
 
 
 FUNCTIONS: Mapping[int, Callable[..., Any]] = {
-    0: lambda x, scaled, _: real(bessel(np.float64(x), scaled != real(0), 0, ENDS[0], SERIES_0, EXPANSION_0)),
-    1: lambda x, scaled, _: real(bessel(np.float64(x), scaled != real(0), 1, ENDS[1], SERIES_1, EXPANSION_1)),
-    2: lambda x, scaled, _: real(bessel(np.float64(x), scaled != real(0), 2, ENDS[2], SERIES_2, EXPANSION_2)),
-    3: lambda x, scaled, _: real(bessel(np.float64(x), scaled != real(0), 3, ENDS[3], SERIES_3, EXPANSION_3)),
+    0: lambda x, scaled, _: real(bessel(x, scaled != real(0), 0, ENDS[0], SERIES_0, EXPANSION_0)),
+    1: lambda x, scaled, _: np.copysign(real(bessel(x, scaled != real(0), 1, ENDS[1], SERIES_1, EXPANSION_1)), x),
+    2: lambda x, scaled, _: real(bessel(x, scaled != real(0), 2, ENDS[2], SERIES_2, EXPANSION_2)),
+    3: lambda x, scaled, _: np.copysign(real(bessel(x, scaled != real(0), 3, ENDS[3], SERIES_3, EXPANSION_3)), x),
 }
 """By order: i0 and i1, their derivatives, and the second ones."""
 KERNELS: Mapping[int, Kernel] = {

@@ -9,9 +9,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import llvmlite.binding
+import numba
 import numpy as np
+from numba import types
 
+from engine.execution.native.code_folder import compile_kept
 from engine.execution.native.inline.halves import float16_of, nearest_bfloat16, of_bfloat16, of_float16
+from engine.execution.native.inline.logarithm import bits_of
+from engine.execution.native.inline.pointers import float32_of
 from engine.execution.native.kernel import BITS, Kernel
 
 
@@ -74,6 +80,7 @@ def half_kernel(code: Kernel, half: str, *, decides: bool = False) -> Kernel | N
 
     None for kernels that are more than a loop over `apply`. The result of one that decides is true or false.
     """
+    declare_rounding()
     name = f"{code.name}_{half}"
     if (code.name, half) in SELECTIONS:
         return Kernel(code.body, (BITS,), name=name, parts={"apply": SELECTIONS[code.name, half]})
@@ -88,3 +95,26 @@ def half_kernel(code: Kernel, half: str, *, decides: bool = False) -> Kernel | N
         "apply": (DECISIONS if decides else APPLICATIONS)[code.parts["apply"].__code__.co_argcount],
     }
     return Kernel(code.body, (BITS,), name=name, parts=parts, of_float32=("function", *others))
+
+
+def _nearest_float16(x: Any) -> Any:
+    """Round a float64 to a float16, returned as the lower bits of a float32, where the caller finds them."""
+    single = np.float32(x)
+    bits = bits_of(single)
+    # To odd where it is not exact: only numbers that were in the middle of two float16 stay there.
+    if np.float64(single) != x and bits & 1 == 0:
+        bits += np.int32(-1 if abs(single) > abs(x) else 1)
+    return float32_of(np.int32(float16_of(float32_of(np.int32(bits)))))
+
+
+@cache
+def declare_rounding() -> Any:
+    """Tell the linker how to round a float64 to a float16, for which processors have no instruction.
+
+    LLVM may join two roundings, or round the sign of a `copysign` by itself, and would end the process without this.
+    """
+    code = compile_kept(
+        lambda kept: numba.cfunc(types.float32(types.float64), cache=kept, error_model="numpy")(_nearest_float16)
+    )
+    llvmlite.binding.add_symbol("__truncdfhf2", code.address)
+    return code

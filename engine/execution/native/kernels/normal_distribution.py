@@ -72,14 +72,14 @@ def quantile(half: Any, tail: Any) -> Any:
 
 
 def _quantile_of(p: Any) -> Any:
-    p = np.float64(p)
-    half = p - 0.5
-    return real(np.copysign(quantile(half, 1.0 - p if half > 0.0 else p), half))
+    wide = np.float64(p)
+    half = wide - 0.5
+    return np.copysign(real(quantile(half, 1.0 - wide if half > 0.0 else wide)), p - real(0.5))
 
 
 def _inverse_error(x: Any) -> Any:
-    x = np.float64(x)
-    return real(np.copysign(quantile(0.5 * x, 0.5 * (1.0 - abs(x))) * ROOT_HALF, x))
+    wide = np.float64(x)
+    return np.copysign(real(quantile(0.5 * wide, 0.5 * (1.0 - abs(wide))) * ROOT_HALF), x)
 
 
 def _log_share(x: Any) -> Any:

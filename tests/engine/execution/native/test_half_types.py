@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import llvmlite.binding
 import numpy as np
 import pytest
 
@@ -13,11 +14,18 @@ from engine.core.dtypes import BFLOAT16, BOOL, DType
 from engine.core.half_precision import convert_dtype
 from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.kernels import (
+    elementwise,
+    functions,
+    gamma,
+    normal_distribution,
+    special_functions,
+    trigonometry,
+    wide_functions,
+)
 from engine.execution.native.kernels.activations import PARAMETRIZED
 from engine.execution.native.kernels.comparing import COMPARISONS, TESTS
-from engine.execution.native.kernels.elementwise import BINARY, UNARY
-from engine.execution.native.kernels.functions import BINARY as MORE_BINARY
-from engine.execution.native.kernels.functions import UNARY as MORE_UNARY
+from engine.execution.native.kernels.half_types import declare_rounding
 from engine.execution.native.lowering import Work
 from engine.execution.native.packing import calls_of
 from tests.engine.execution.native.conftest import Compiled
@@ -26,15 +34,19 @@ from tests.support.rows import each_row
 
 LIMITS = {"min": -0.3, "max": 6.1}
 ATTRIBUTES: Mapping[str, Mapping[str, Any]] = {
+    "bessel_i": {"order": 1},
     "clamp": LIMITS,
     "hardtanh_backward": LIMITS,
     "leaky_relu": {"slope": 0.2},
     "scale": {"factor": 3.0, "bias": 0.1},
+    "sinc_derivative": {"order": 1},
     "threshold": {"threshold": 0.2, "value": -3.0},
 }
 ALL = [
-    *UNARY, *MORE_UNARY, *PARAMETRIZED, *BINARY, *MORE_BINARY, *TESTS, *COMPARISONS,
-    "clamp", "gelu", "gelu_backward", "hardtanh_backward", "prelu", "scale", "threshold",
+    *elementwise.UNARY, *elementwise.BINARY, *functions.UNARY, *functions.BINARY, *PARAMETRIZED, *TESTS, *COMPARISONS,
+    *gamma.KERNELS, *normal_distribution.UNARY, *special_functions.UNARY, *special_functions.BINARY,
+    *trigonometry.KERNELS, *wide_functions.UNARY, *wide_functions.BINARY,
+    "bessel_i", "clamp", "gelu", "gelu_backward", "hardtanh_backward", "prelu", "scale", "threshold",
 ]  # fmt: skip
 FEW = (
     "add", "div", "elu", "ge", "hardtanh", "hardtanh_backward", "isnan", "maximum", "neg", "relu", "relu_backward",
@@ -58,6 +70,20 @@ def test_every_half(op: str, half: DType, compiled: Compiled) -> None:
         if not decides:
             wanted, actual = (bits_of(convert_dtype(found, half)) for found in (wanted, actual))
     np.testing.assert_array_equal(actual, wanted)
+
+
+def test_float64_is_rounded_once() -> None:
+    """LLVM calls this where it joins roundings, and no library has it: without it the process would end."""
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middle = (halves[1:] + halves[:-1]) / 2
+    near = [np.nextafter(middle, to) for to in (-np.inf, np.inf)]
+    numbers = np.concatenate([halves, middle, *near, [65519.9999, 65520.0, 1e300, np.inf, 1e-300]])
+    numbers = np.concatenate([numbers, -numbers])
+    with np.errstate(over="ignore", under="ignore"):
+        wanted = numbers.astype(np.float16)
+    found = np.array([declare_rounding().ctypes(number) for number in numbers], np.float32)
+    np.testing.assert_array_equal(found.view(np.uint32).astype(np.uint16), wanted.view(np.uint16))
+    assert llvmlite.binding.address_of_symbol("__truncdfhf2") == declare_rounding().address
 
 
 def bits_of(x: Array) -> Array:
