@@ -42,11 +42,13 @@ COMMON = frozenset(
         "clamp_float32",
         "classes_int64",
         "column_sums_float32",
+        "convolve_tiles_float32",
         "copy_cotangent_float32",
         "copy_float32",
         "copy_images_float32",
         "correlate_cotangent_float32",
         "correlate_float32",
+        "correlate_tiles_float32",
         "cross_entropy_float32",
         "cross_entropy_gradient_float32",
         "deliver_rows_float32",
@@ -99,6 +101,7 @@ COMMON = frozenset(
         "tanh_backward_float32",
         "tanh_float32",
         "totals_uint8",
+        "transform_weight_float32",
     ]
 )
 """Kernels of multilayer perceptrons and small convolutional networks in float32, with their losses and optimizers, and

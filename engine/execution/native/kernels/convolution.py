@@ -24,8 +24,16 @@ from engine.execution.native.kernels.correlation import (
     DELIVERY,
     IMAGE_COPY,
     clear_bytes,
+    in_memory,
 )
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
+from engine.execution.native.kernels.tiled_convolution import (
+    OF_CHANNEL_IN_GRADIENT,
+    convolve_tiles,
+    convolve_tiles_back,
+    correlate_tiles,
+    tiled,
+)
 from engine.execution.native.kernels.wide_convolution import convolve, convolve_back, convolve_weight, wide
 from engine.execution.native.lowering import (
     Argument,
@@ -174,11 +182,6 @@ def computed(x: Array) -> DType:
     return FLOATS[0] if x.dtype is BFLOAT16 else x.dtype
 
 
-def in_memory(x: Array) -> DType:
-    """Return the dtype as which kernels find an operand in memory."""
-    return BITS if x.dtype is BFLOAT16 else x.dtype
-
-
 def geometry(
     axes: Sequence[Axis], x: Array, groups: int, outputs: int, tile: Tiling, memory: Memory
 ) -> tuple[Argument, ...]:
@@ -296,6 +299,8 @@ def _are_taken(x: Array, y: Array, result: Array) -> bool:
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
+    if (found := tiled(x, weight, y, work)) and found.gains():
+        return convolve_tiles(found, x, weight, y)
     if (large := wide(x, weight, y, work)) and (calls := convolve(large, x, weight, y)):
         return calls
     if not _are_taken(x, weight, y) or not y.size or not weight.size:
@@ -312,6 +317,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
+    if (found := tiled(x, weight, g, work)) and found.turned.gains():
+        return convolve_tiles_back(found.turned, g, weight, x)
     if (large := wide(x, weight, g, work)) and (calls := convolve_back(large, g, weight, x)):
         return calls
     if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
@@ -332,7 +339,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    if (large := wide(x, weight, g, work)) and (calls := convolve_weight(large, x, g, weight)):
+    by_tiles = (found := tiled(x, weight, g, work)) and found.gains(OF_CHANNEL_IN_GRADIENT)
+    if not by_tiles and (large := wide(x, weight, g, work)) and (calls := convolve_weight(large, x, g, weight)):
         return calls
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
@@ -340,12 +348,15 @@ def _(work: Work) -> list[Call] | None:
     if is_pointwise(weight.shape, x.shape, work):
         return None if weight.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
     memory = Memory()
+    total = memory.take(weight.size * FLOATS[0].itemsize) if weight.dtype is BFLOAT16 else weight
+    if found and by_tiles:
+        calls = [correlate_tiles(found, x, g, total, memory)]
+    else:
+        calls = [weight_gradient(work, total, memory)]
     if weight.dtype is BFLOAT16:
-        total = memory.take(weight.size * FLOATS[0].itemsize)
         words = (1, 1, 1, weight.size, weight, 0, 0, 0, BITS.itemsize, total, 0, 0, 0, FLOATS[0].itemsize)
-        rounded_total = Call(converting("narrowed", "float32", "bfloat16"), BITS, words)
-        return [weight_gradient(work, total, memory), rounded_total]
-    return [weight_gradient(work, weight, memory)]
+        calls.append(Call(converting("narrowed", "float32", "bfloat16"), BITS, words))
+    return calls
 
 
 def weight_gradient(work: Work, total: Argument, memory: Memory) -> Call:

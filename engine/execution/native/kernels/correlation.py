@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.core.dtypes import DType
+from engine.core.dtypes import BFLOAT16, DType
+from engine.core.value import Array
 from engine.execution.native.inline.blocks import gradient_block, product_block
 from engine.execution.native.inline.images import (
     COPY,
@@ -342,6 +343,11 @@ def kernels_of(body: Callable[[Any], None], name: str, **parts: Callable[..., An
     of_floats = Kernel(body, name=name, parts=parts)
     of_bits = Kernel(body, FLOATS[:1], name=f"{name}_bfloat16", stored=BITS, parts=parts)
     return {**dict.fromkeys(FLOATS, of_floats), BITS: of_bits}
+
+
+def in_memory(x: Array) -> DType:
+    """Return the dtype as which kernels find an operand in memory."""
+    return BITS if x.dtype is BFLOAT16 else x.dtype
 
 
 CORRELATION = kernels_of(correlate_images, "correlate", **round_parts(correlate_tile))

@@ -1,0 +1,265 @@
+"""Convolutions of images by 3 x 3 kernels without strides, as 16 matrix products of transformed tiles of 4 x 4 places.
+
+They take 16 multiplications where correlations take 36: see `engine.execution.native.inline.winograd`. Copies of some
+images are laid out with the channels of a position as neighbours, which are transformed by registers; of each of the 16
+numbers of all tiles there is a matrix [tiles, channels], a plane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from engine.execution.native.inline.matrix_tiles import product_tile, transpose
+from engine.execution.native.inline.pointers import size_of, view
+from engine.execution.native.inline.rows import fill
+from engine.execution.native.inline.winograd import (
+    PLANES,
+    ROWS,
+    cotangent_to_planes,
+    image_to_planes,
+    outer_tile,
+    result_from_planes,
+    weight_from_planes,
+    weight_to_planes,
+)
+from engine.execution.native.kernel import inline, real, stored
+from engine.execution.native.kernels.blocked_product import panel_vectors
+from engine.execution.native.kernels.correlation import kernels_of
+from engine.execution.native.kernels.shared_loop import round_parts, run_round
+
+TAPS = 9
+SQUARE = 4
+"""Positions of a tile."""
+DEPTH = 256
+"""Number of products that are summed in registers before their sum is added to the result."""
+
+IMAGES, CHUNK_IMAGES, CHUNK_ROWS, TILE_ROWS, TILE_COLUMNS = range(5)
+"""Words: images, those of a chunk, rows of tiles of a chunk, rows and columns of the tiles of an image;"""
+X, Y = 5, 14
+"""of the images, and of the result or its cotangent, the words that follow;"""
+SOURCE, IMAGE_STEP, CHANNEL_STEP, CHANNELS, HEIGHT, WIDTH, TOP, LEFT, VECTORS = range(9)
+"""address, bytes from image to image and channel to channel, channels, rows, columns, zeros above and to the left,
+registers that hold the channels of a position;"""
+WEIGHT, WEIGHT_STEP = 23, 24
+"""planes of the weight, and bytes from one to the next;"""
+X_LAID, X_PLACES, X_PLANES, X_STEP, Y_LAID, Y_PLACES, Y_PLANES, Y_STEP = range(25, 33)
+"""scratch memory for the images of a chunk laid out, the places of their tiles, their planes, and bytes from one to the
+next; and for the result;"""
+REGISTER, MOST_ROWS, PREPARED = 33, 34, 35
+"""bytes of a register, most rows of a tile of a product, and from which row of tiles on places are listed."""
+TARGET, TARGET_STEP, TAPS_LAID, TAPS_PLACES = range(36, 40)
+"""Of the gradient of a weight also its address, bytes from output to output, and scratch memory for a kernel of some
+inputs, and for where its elements lie."""
+
+
+@inline
+def chunk_of(a: Any, number: Any) -> Any:
+    """Return the first image of a chunk, how many it has, the first row of its tiles and how many these are."""
+    lots = (a[IMAGES] + a[CHUNK_IMAGES] - 1) // a[CHUNK_IMAGES]
+    image, row = number % lots * a[CHUNK_IMAGES], number // lots * a[CHUNK_ROWS]
+    return image, min(a[CHUNK_IMAGES], a[IMAGES] - image), row, min(a[CHUNK_ROWS], a[TILE_ROWS] - row)
+
+
+@inline
+def window_of(a: Any, p: Any, row: Any, rows: Any, reach: Any) -> Any:
+    """Return the first row of an operand that some rows of tiles meet, and how many they are."""
+    first = max(2 * row - a[p + TOP], 0)
+    return first, min(2 * (row + rows) + reach - a[p + TOP], a[p + HEIGHT]) - first
+
+
+@inline
+def lay_out(
+    a: Any, p: Any, target: Any, image: Any, images: Any, first: Any, rows: Any, real: Any, stored: Any
+) -> None:
+    """Copy rows of images with the channels of each position as neighbours; in front of them are zeros."""
+    lanes, position = a[REGISTER] // size_of(real), a[p + VECTORS] * a[REGISTER]
+    fill(view(target, a[p + VECTORS] * lanes, real), real(0))
+    target += position
+    for i in range(image, image + images):
+        source = a[p + SOURCE] + i * a[p + IMAGE_STEP] + first * a[p + WIDTH] * size_of(stored)
+        for c in range(0, a[p + CHANNELS], lanes):
+            channels, step = min(lanes, a[p + CHANNELS] - c), a[p + CHANNEL_STEP]
+            place = target + c * size_of(real)
+            transpose(place, position, source + c * step, step, channels, rows * a[p + WIDTH], (real(0), stored(0)))
+        target += rows * a[p + WIDTH] * position
+
+
+@inline
+def list_places(a: Any, p: Any, table: Any, laid: Any, first: Any, rows: Any, reach: Any, row: Any, tiles: Any) -> None:
+    """List where the places of all tiles of a chunk lie in a layout; those outside of the images in front of it."""
+    position, columns = a[p + VECTORS] * a[REGISTER], a[TILE_COLUMNS]
+    places, number = view(table, a[CHUNK_IMAGES] * tiles * (2 + reach) * (2 + reach), np.int64), 0
+    for image in range(a[CHUNK_IMAGES]):
+        for tile in range(tiles):
+            top, left = 2 * (row + tile // columns) - a[p + TOP], 2 * (tile % columns) - a[p + LEFT]
+            for u in range(top, top + 2 + reach):
+                for v in range(left, left + 2 + reach):
+                    inside = (u >= first) & (u < first + rows) & (v >= 0) & (v < a[p + WIDTH])
+                    place = 1 + (image * rows + u - first) * a[p + WIDTH] + v
+                    places[number] = laid + (place * position if inside else 0)
+                    number += 1
+
+
+@inline
+def prepare(a: Any, row: Any, tiles: Any, first: Any, count: Any, top: Any, height: Any) -> None:
+    """List the places of the tiles from a row on, unless those of the last chunk were the same."""
+    if a[PREPARED] != row:
+        a[PREPARED] = row
+        list_places(a, X, a[X_PLACES], a[X_LAID], first, count, 2, row, tiles)
+        list_places(a, Y, a[Y_PLACES], a[Y_LAID], top, height, 0, row, tiles)
+
+
+def convolve_chunks(a: Any) -> None:
+    """Convolve images by tiles: see the words above. Chunks are the iterations of a loop that threads share."""
+    a[PREPARED] = -1
+    run_round(a)
+
+
+def convolve_chunk(a: Any, number: Any) -> None:
+    """Convolve a chunk of images: some whole ones, or some rows of one."""
+    image, images, row, rows = chunk_of(a, number)
+    first, count = window_of(a, X, row, rows, 2)
+    top, height = window_of(a, Y, row, rows, 0)
+    tiles = rows * a[TILE_COLUMNS]
+    prepare(a, row, tiles, first, count, top, height)
+    lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
+    read, position = a[X_PLANES], a[X + VECTORS] * a[REGISTER]
+    for tile in range(images * tiles):
+        image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
+        read += position
+    multiply_planes(a, images * tiles, real)
+    made, position = a[Y_PLANES], a[Y + VECTORS] * a[REGISTER]
+    for tile in range(images * tiles):
+        result_from_planes(a[Y_PLACES] + tile * 8 * SQUARE, made, a[Y_STEP], a[Y + VECTORS], real(0))
+        made += position
+    deliver(a, image, images, top, height, real, stored)
+
+
+@inline
+def multiply_planes(a: Any, tiles: Any, real: Any) -> None:
+    """Multiply the planes of a chunk by those of the weight."""
+    register, size, depth, vectors = a[REGISTER], size_of(real), a[X + CHANNELS], a[Y + VECTORS]
+    read, made = a[X + VECTORS] * register, vectors * register
+    for plane in range(PLANES):
+        left, right = a[X_PLANES] + plane * a[X_STEP], a[WEIGHT] + plane * a[WEIGHT_STEP]
+        target, column = a[Y_PLANES] + plane * a[Y_STEP], 0
+        while column < vectors:
+            taken, tile = panel_vectors(vectors - column, 1), 0
+            panel, columns = right + column * depth * register, taken * register // size
+            while tile < tiles:
+                height = a[MOST_ROWS]
+                while height > tiles - tile:
+                    height //= 2
+                for k in range(0, depth, DEPTH):
+                    source, place = left + tile * read + k * size, target + tile * made + column * register
+                    factors, some = panel + k * taken * register, min(DEPTH, depth - k)
+                    product_tile(height, taken, source, read, factors, some, place, made, columns, k, real(0))
+                tile += height
+            column += taken
+
+
+@inline
+def deliver(a: Any, image: Any, images: Any, first: Any, rows: Any, real: Any, stored: Any) -> None:
+    """Copy rows of the results of a chunk to where they belong."""
+    lanes, position = a[REGISTER] // size_of(real), a[Y + VECTORS] * a[REGISTER]
+    source, step, places = a[Y_LAID] + position, a[Y + CHANNEL_STEP], rows * a[Y + WIDTH]
+    for i in range(image, image + images):
+        target = a[Y + SOURCE] + i * a[Y + IMAGE_STEP] + first * a[Y + WIDTH] * size_of(stored)
+        # Not all channels of some positions: where these are a power of 2 apart, few stay in the first-level cache.
+        for c in range(0, a[Y + CHANNELS], lanes):
+            channels = min(lanes, a[Y + CHANNELS] - c)
+            for j in range(0, places, lanes):
+                place, read = target + c * step + j * size_of(stored), source + c * size_of(real) + j * position
+                transpose(place, step, read, position, min(lanes, places - j), channels, (stored(0), real(0)))
+        source += places * position
+
+
+def correlate_chunks(a: Any) -> None:
+    """Add up the gradient of a weight over all chunks: see the words above."""
+    a[PREPARED] = -1
+    lots = (a[IMAGES] + a[CHUNK_IMAGES] - 1) // a[CHUNK_IMAGES]
+    for number in range(lots * ((a[TILE_ROWS] + a[CHUNK_ROWS] - 1) // a[CHUNK_ROWS])):
+        image, images, row, rows = chunk_of(a, number)
+        first, count = window_of(a, X, row, rows, 2)
+        top, height = window_of(a, Y, row, rows, 0)
+        tiles = rows * a[TILE_COLUMNS]
+        prepare(a, row, tiles, first, count, top, height)
+        lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
+        lay_out(a, Y, a[Y_LAID], image, images, top, height, real, stored)
+        read, given = a[X_PLANES], a[Y_PLANES]
+        for tile in range(images * tiles):
+            image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
+            cotangent_to_planes(a[Y_PLACES] + tile * 8 * SQUARE, given, a[Y_STEP], a[Y + VECTORS], real(0))
+            read += a[X + VECTORS] * a[REGISTER]
+            given += a[Y + VECTORS] * a[REGISTER]
+        add_products(a, images * tiles, number, real)
+    put_gradient(a, real)
+
+
+@inline
+def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
+    """Add the products of the planes of a chunk to those of the gradient."""
+    register, vectors = a[REGISTER], a[X + VECTORS]
+    read, given = vectors * register, a[Y + VECTORS] * register
+    for plane in range(PLANES):
+        left, right, target = (
+            a[Y_PLANES] + plane * a[Y_STEP], a[X_PLANES] + plane * a[X_STEP], a[WEIGHT] + plane * a[WEIGHT_STEP],
+        )  # fmt: skip
+        column = 0
+        while column < vectors:
+            taken = panel_vectors(vectors - column, 1)
+            for o in range(0, a[Y + CHANNELS], ROWS):
+                outer_tile(
+                    taken, left + o * size_of(real), given, right + column * register, read, tiles,
+                    target + o * read + column * register, read, resume, real(0),
+                )  # fmt: skip
+            column += taken
+
+
+@inline
+def put_gradient(a: Any, real: Any) -> None:
+    """Transform the planes of the gradient of a weight, to where it belongs."""
+    register, lanes = a[REGISTER], a[REGISTER] // size_of(real)
+    list_taps(a[TAPS_PLACES], a[TAPS_LAID], register, 0)
+    for o in range(a[Y + CHANNELS]):
+        for vector in range(a[X + VECTORS]):
+            source, target = a[WEIGHT] + (o * a[X + VECTORS] + vector) * register, a[TARGET] + o * a[TARGET_STEP]
+            weight_from_planes(a[TAPS_PLACES], source, a[WEIGHT_STEP], 1, real(0))
+            step, channels = TAPS * size_of(real), min(lanes, a[X + CHANNELS] - vector * lanes)
+            target += vector * lanes * step
+            transpose(target, step, a[TAPS_LAID], register, TAPS, channels, real(0))
+
+
+@inline
+def list_taps(table: Any, laid: Any, step: Any, turned: Any) -> None:
+    """List the places of the elements of a kernel, from the last one to the first if it is turned."""
+    places = view(table, TAPS, np.int64)
+    for k in range(TAPS):
+        places[k] = laid + (TAPS - 1 - k if turned else k) * step
+
+
+def transform_panel(a: Any, number: Any) -> None:
+    """Transform the kernels of a panel of outputs, which the registers of a product tile hold.
+
+    Words: outputs, registers that hold them, inputs; address of the weight, bytes from output to output and input to
+    input; planes, bytes from one to the next, bytes of a register; are kernels turned; scratch memory for some of them
+    and for addresses.
+    """
+    column, register, lanes = 0, a[8], a[8] // size_of(real)
+    for _ in range(number):
+        column += panel_vectors(a[1] - column, 1)
+    taken, target = panel_vectors(a[1] - column, 1), a[6] + column * a[2] * register
+    list_taps(a[11], a[10], register, a[9])
+    for c in range(a[2]):
+        for vector in range(column, column + taken):
+            source, outputs = a[3] + vector * lanes * a[4] + c * a[5], min(lanes, a[0] - vector * lanes)
+            transpose(a[10], register, source, a[4], outputs, TAPS, (real(0), stored(0)))
+            weight_to_planes(a[11], target, a[7], 1, real(0))
+            target += register
+
+
+CONVOLUTION = kernels_of(convolve_chunks, "convolve_tiles", **round_parts(convolve_chunk))
+GRADIENT = kernels_of(correlate_chunks, "correlate_tiles")
+WEIGHT_PLANES = kernels_of(run_round, "transform_weight", iterate=transform_panel)
