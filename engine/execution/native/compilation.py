@@ -52,6 +52,7 @@ COMMON = frozenset(
         "cross_entropy_float32",
         "cross_entropy_gradient_float32",
         "deliver_rows_float32",
+        "deliver_tiles_float32",
         "div_float32",
         "divide_float32",
         "dot_product_float32",

@@ -105,10 +105,9 @@ class Kernel:
 
     def _compile(self, dtype: DType) -> Any:
         declare_symbols()
-        parts: dict[str, Any] = {}
+        names: dict[str, Any] = {"stored": (self.stored or dtype).type}
         for name, part in self.parts.items():
-            parts[name] = inline(_typed(part, FLOATS[0] if name in self.of_float32 else dtype, name, parts))
-        names = {**parts, "stored": (self.stored or dtype).type}
+            names[name] = inline(_typed(part, FLOATS[0] if name in self.of_float32 else dtype, name, names))
         body = _typed(self.body, dtype, self.code_name(dtype), names)
         return compile_kept(lambda kept: numba.cfunc(SIGNATURE, cache=kept, **_KERNEL)(body))
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from engine.core.dtypes import BFLOAT16, DType
+from engine.core.dtypes import BFLOAT16
 from engine.core.value import Array
 from engine.execution.native.inline.blocks import VECTORS, block_outputs, block_rows, block_taps
 from engine.execution.native.inline.vectors import vector_bytes
@@ -24,6 +24,7 @@ from engine.execution.native.kernels.correlation import (
     DELIVERY,
     IMAGE_COPY,
     clear_bytes,
+    computed,
     in_memory,
 )
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
@@ -43,6 +44,7 @@ from engine.execution.native.lowering import (
     Work,
     alike,
     are_bfloat16,
+    is_half,
     lowers,
     rounded,
 )
@@ -177,11 +179,6 @@ def tiling(axes: Sequence[Axis], images: int, inputs: int, outputs: int, itemsiz
     return beside if joined > 1 and gained >= SPARED else separate
 
 
-def computed(x: Array) -> DType:
-    """Return the dtype that an operand is computed in: bfloat16 are widened."""
-    return FLOATS[0] if x.dtype is BFLOAT16 else x.dtype
-
-
 def geometry(
     axes: Sequence[Axis], x: Array, groups: int, outputs: int, tile: Tiling, memory: Memory
 ) -> tuple[Argument, ...]:
@@ -295,14 +292,19 @@ def _are_taken(x: Array, y: Array, result: Array) -> bool:
     )
 
 
+def _has_halves(work: Work) -> bool:
+    """Tell whether operands are to be widened first, as those of steps that no kernel takes as they are."""
+    return any(is_half(each.dtype) for each in (*work.inputs, *work.outputs))
+
+
 @lowers("convolution")
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
     if (found := tiled(x, weight, y, work)) and found.gains():
         return convolve_tiles(found, x, weight, y)
-    if (large := wide(x, weight, y, work)) and (calls := convolve(large, x, weight, y)):
-        return calls
+    if large := wide(x, weight, y, work):
+        return None if _has_halves(work) else convolve(large, x, weight, y)
     if not _are_taken(x, weight, y) or not y.size or not weight.size:
         return None
     groups = work.attrs["groups"]
@@ -319,8 +321,8 @@ def _(work: Work) -> list[Call] | None:
     (x,) = work.outputs
     if (found := tiled(x, weight, g, work)) and found.turned.gains():
         return convolve_tiles_back(found.turned, g, weight, x)
-    if (large := wide(x, weight, g, work)) and (calls := convolve_back(large, g, weight, x)):
-        return calls
+    if large := wide(x, weight, g, work):
+        return None if _has_halves(work) else convolve_back(large, g, weight, x)
     if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
         return None
     groups = work.attrs["groups"]
@@ -339,9 +341,10 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    by_tiles = (found := tiled(x, weight, g, work)) and found.gains(OF_CHANNEL_IN_GRADIENT)
-    if not by_tiles and (large := wide(x, weight, g, work)) and (calls := convolve_weight(large, x, g, weight)):
-        return calls
+    found = tiled(x, weight, g, work) if x.dtype == g.dtype else None
+    by_tiles = found is not None and found.gains(OF_CHANNEL_IN_GRADIENT)
+    if not by_tiles and (large := wide(x, weight, g, work)):
+        return None if _has_halves(work) else convolve_weight(large, x, g, weight)
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
     groups = work.attrs["groups"]
@@ -349,7 +352,7 @@ def _(work: Work) -> list[Call] | None:
         return None if weight.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
     memory = Memory()
     total = memory.take(weight.size * FLOATS[0].itemsize) if weight.dtype is BFLOAT16 else weight
-    if found and by_tiles:
+    if found is not None and by_tiles:
         calls = [correlate_tiles(found, x, g, total, memory)]
     else:
         calls = [weight_gradient(work, total, memory)]

@@ -345,6 +345,11 @@ def kernels_of(body: Callable[[Any], None], name: str, **parts: Callable[..., An
     return {**dict.fromkeys(FLOATS, of_floats), BITS: of_bits}
 
 
+def computed(x: Array) -> DType:
+    """Return the dtype that an operand is computed in: bfloat16 are widened."""
+    return FLOATS[0] if x.dtype is BFLOAT16 else x.dtype
+
+
 def in_memory(x: Array) -> DType:
     """Return the dtype as which kernels find an operand in memory."""
     return BITS if x.dtype is BFLOAT16 else x.dtype

@@ -9,15 +9,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from engine.core.dtypes import BFLOAT16
 from engine.core.value import Array
 from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.inline.winograd import PLANES, ROWS
 from engine.execution.native.kernel import FLOATS
-from engine.execution.native.kernels.correlation import in_memory
-from engine.execution.native.kernels.winograd import CONVOLUTION, GRADIENT, TAPS, WEIGHT_PLANES
-from engine.execution.native.lowering import LINE, Argument, Call, Memory, Work, relocated, scratch_arrays
+from engine.execution.native.kernels.correlation import computed, in_memory
+from engine.execution.native.kernels.winograd import CONVOLUTION, DELIVERY, GRADIENT, TAPS, WEIGHT_PLANES
+from engine.execution.native.lowering import (
+    LINE,
+    Argument,
+    Call,
+    KernelAddress,
+    Memory,
+    Work,
+    relocated,
+    scratch_arrays,
+)
 
 REAL = FLOATS[0]
 CHUNK_BYTES, LEAST_TILES = 2**18, 64
@@ -90,7 +98,7 @@ def registers_of(channels: int) -> int:
 def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | None:
     """Return what is convolved, if kernels take such operands by tiles; whether that gains time is another question."""
     attrs, arrays = work.attrs, (image, weight, result)
-    if any(each.dtype not in (REAL, BFLOAT16) or not each.size for each in arrays) or image.dtype != result.dtype:
+    if any(computed(each) != REAL or not each.size for each in arrays):
         return None
     if vector_bytes() != 64 or weight.shape[2:] != (3, 3) or attrs["groups"] != 1:
         return None
@@ -126,7 +134,8 @@ def _convolve(found: Tiled, x: Array, weight: Array, steps: tuple[int, ...], y: 
     panels = -(-vectors // VECTORS)
     transform = Call(WEIGHT_PLANES[in_memory(weight)], REAL, of_weight, memory.size, iterations=panels)
     memory = Memory()
-    words = _words(found, x, y, (planes, step), memory)
+    delivery = (KernelAddress(DELIVERY[in_memory(y)], REAL), 0, 0, 0, 0)
+    words = (*_words(found, x, y, (planes, step), memory), *delivery)
     images, rows = found.chunk()
     chunks = -(-found.images // images) * -(-found.tiles[0] // rows)
     convolve = Call(CONVOLUTION[in_memory(x)], REAL, words, memory.size, iterations=chunks)

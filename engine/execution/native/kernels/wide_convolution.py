@@ -18,6 +18,7 @@ from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernel import FLOATS, Kernel, inline, itemsize, real
 from engine.execution.native.kernels.arrangement import copied, joined_calls
+from engine.execution.native.kernels.correlation import computed
 from engine.execution.native.lowering import LOWERINGS, Call, Scratch, Work, relocated, scratch_arrays
 
 WEIGHT_BYTES, STRIDED_BYTES = 2**21, 2**19
@@ -175,9 +176,13 @@ class Wide:
 
 
 def wide(image: Array, weight: Array, result: Array, work: Work) -> Wide | None:
-    """Return what is convolved, if products of patches take less time than correlations."""
+    """Return what is convolved, if products of patches take less time than correlations.
+
+    Operands may be bfloat16, which are to be widened first.
+    """
     attrs, spatial, arrays = work.attrs, image.ndim - 2, (image, weight, result)
-    if image.dtype not in FLOATS or any(each.dtype != image.dtype or not each.size for each in arrays):
+    dtypes = {computed(each) for each in arrays}
+    if len(dtypes) > 1 or not dtypes <= set(FLOATS) or not all(each.size for each in arrays):
         return None
     if attrs["groups"] != 1 or spatial > 2 or vector_bytes() != 64 or min(map(min, attrs["padding"])) < 0:
         return None
@@ -192,8 +197,8 @@ def wide(image: Array, weight: Array, result: Array, work: Work) -> Wide | None:
         (*one, *attrs["dilation"]),
         ((0,) * (2 - spatial) + tuple(low for low, _ in attrs["padding"])),
     )
-    least = STRIDED_BYTES if max(attrs["stride"]) > 1 else WEIGHT_BYTES
-    fits = weight.nbytes >= least and found.rows * found.depth * image.itemsize <= PATCH_BYTES
+    least, size = STRIDED_BYTES if max(attrs["stride"]) > 1 else WEIGHT_BYTES, dtypes.pop().itemsize
+    fits = weight.size * size >= least and found.rows * found.depth * size <= PATCH_BYTES
     return found if fits and math.prod(weight.shape[2:]) > 1 else None
 
 

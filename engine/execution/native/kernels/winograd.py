@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.matrix_tiles import product_tile, transpose
-from engine.execution.native.inline.pointers import size_of, view
+from engine.execution.native.inline.pointers import call_with, size_of, view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.winograd import (
     PLANES,
@@ -49,6 +49,9 @@ X_LAID, X_PLACES, X_PLANES, X_STEP, Y_LAID, Y_PLACES, Y_PLANES, Y_STEP = range(2
 next; and for the result;"""
 REGISTER, MOST_ROWS, PREPARED = 33, 34, 35
 """bytes of a register, most rows of a tile of a product, and from which row of tiles on places are listed."""
+DELIVER, DELIVER_IMAGE, DELIVER_IMAGES, DELIVER_FIRST, DELIVER_ROWS = range(36, 41)
+"""Of a convolution also the address of the kernel that delivers the results of a chunk, and what is set before it is
+called."""
 TARGET, TARGET_STEP, TAPS_LAID, TAPS_PLACES = range(36, 40)
 """Of the gradient of a weight also its address, bytes from output to output, and scratch memory for a kernel of some
 inputs, and for where its elements lie."""
@@ -134,7 +137,8 @@ def convolve_chunk(a: Any, number: Any) -> None:
     for tile in range(images * tiles):
         result_from_planes(a[Y_PLACES] + tile * 8 * SQUARE, made, a[Y_STEP], a[Y + VECTORS], real(0))
         made += position
-    deliver(a, image, images, top, height, real, stored)
+    a[DELIVER_IMAGE], a[DELIVER_IMAGES], a[DELIVER_FIRST], a[DELIVER_ROWS] = image, images, top, height
+    call_with(a[DELIVER], a)
 
 
 @inline
@@ -160,13 +164,12 @@ def multiply_planes(a: Any, tiles: Any, real: Any) -> None:
             column += taken
 
 
-@inline
-def deliver(a: Any, image: Any, images: Any, first: Any, rows: Any, real: Any, stored: Any) -> None:
+def deliver_chunk(a: Any) -> None:
     """Copy rows of the results of a chunk to where they belong."""
     lanes, position = a[REGISTER] // size_of(real), a[Y + VECTORS] * a[REGISTER]
-    source, step, places = a[Y_LAID] + position, a[Y + CHANNEL_STEP], rows * a[Y + WIDTH]
-    for i in range(image, image + images):
-        target = a[Y + SOURCE] + i * a[Y + IMAGE_STEP] + first * a[Y + WIDTH] * size_of(stored)
+    source, step, places = a[Y_LAID] + position, a[Y + CHANNEL_STEP], a[DELIVER_ROWS] * a[Y + WIDTH]
+    for image in range(a[DELIVER_IMAGE], a[DELIVER_IMAGE] + a[DELIVER_IMAGES]):
+        target = a[Y + SOURCE] + image * a[Y + IMAGE_STEP] + a[DELIVER_FIRST] * a[Y + WIDTH] * size_of(stored)
         # Not all channels of some positions: where these are a power of 2 apart, few stay in the first-level cache.
         for c in range(0, a[Y + CHANNELS], lanes):
             channels = min(lanes, a[Y + CHANNELS] - c)
@@ -262,4 +265,5 @@ def transform_panel(a: Any, number: Any) -> None:
 
 CONVOLUTION = kernels_of(convolve_chunks, "convolve_tiles", **round_parts(convolve_chunk))
 GRADIENT = kernels_of(correlate_chunks, "correlate_tiles")
+DELIVERY = kernels_of(deliver_chunk, "deliver_tiles")
 WEIGHT_PLANES = kernels_of(run_round, "transform_weight", iterate=transform_panel)

@@ -12,9 +12,11 @@ import pytest
 from engine.core.dtypes import BFLOAT16
 from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels import convolution as convolutions
-from engine.execution.native.kernels import wide_convolution
+from engine.execution.native.kernels import tiled_convolution, wide_convolution
 from engine.execution.native.lowering import LOWERINGS, Work
+from engine.execution.native.packing import calls_of
 from tests.engine.execution.native.conftest import Compiled, RunBoth
 from tests.support.rows import each_row
 
@@ -114,6 +116,87 @@ def by_patches(monkeypatch: pytest.MonkeyPatch) -> None:
 @each_row("case", CASES.values(), ids=CASES)
 def test_products_of_patches_are_the_same(run_both: RunBoth, case: Case, dtype: str) -> None:
     check(case, dtype, run_both)
+
+
+TILED = {
+    "whole images in chunks": Case((9, 20, 6, 8), 24, (3, 3), padding=SAME),
+    "odd extents": Case((2, 16, 7, 5), 17, (3, 3), padding=SAME),
+    "strips of an image, the last one lower": Case((2, 16, 34, 38), 16, (3, 3), padding=SAME),
+    "no zeros around": Case((3, 33, 6, 9), 8, (3, 3)),
+    "zeros that differ": Case((3, 5, 5, 6), 9, (3, 3), padding=((2, 0), (0, 2))),
+    "two rows of zeros": Case((2, 8, 3, 4), 16, (3, 3), padding=((2, 2), (2, 2))),
+    "more channels than are summed at a time": Case((2, 300, 4, 4), 70, (3, 3), padding=SAME),
+    "outputs of four panels": Case((2, 6, 4, 4), 130, (3, 3), padding=SAME),
+    "one position": Case((4, 16, 3, 3), 16, (3, 3)),
+}
+
+
+@pytest.fixture
+def by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every convolution by tiles whose operands kernels take so."""
+    monkeypatch.setattr(tiled_convolution, "GAIN", 0)
+
+
+needs_tiles = pytest.mark.skipif(vector_bytes() != 64, reason="needs AVX-512")
+
+
+@needs_tiles
+@pytest.mark.usefixtures("by_tiles")
+@each_row("case", TILED.values(), ids=TILED)
+def test_convolutions_by_tiles_are_the_same(run_both: RunBoth, compiled: Compiled, case: Case) -> None:
+    assert names_of(case) == {"transform_weight", "convolve_tiles", "correlate_tiles"}
+    check(case, "float32", run_both)
+    if BFLOAT16 is not None:
+        check_rounded(case, compiled)
+
+
+def names_of(case: Case) -> set[str]:
+    """Return the kernels that a convolution and its gradients are."""
+    x, weight = drawn(case.x, "float32"), drawn((case.outputs, case.x[1], *case.kernel), "float32")
+    g = OPS["convolution"].body(x, weight, **case.window)
+    steps = (
+        ("convolution", [x, weight], g),
+        ("convolution_input", [g, weight], x),
+        ("convolution_weight", [x, g], weight),
+    )
+    return {
+        call.kernel.name
+        for op, operands, result in steps
+        for call in calls_of(op, Work(operands, [np.empty_like(result)], case.window)) or ()
+    }
+
+
+def test_large_convolutions_go_by_tiles_and_small_ones_do_not() -> None:
+    by_tiles = {"transform_weight", "convolve_tiles", "correlate_tiles"}
+    for channels, extent, tiled in ((32, 16, True), (64, 8, True), (8, 16, False), (64, 2, False)):
+        names = names_of(Case((8, channels, extent, extent), channels, (3, 3), padding=SAME))
+        assert (names == by_tiles) == (tiled and vector_bytes() == 64), (channels, extent)
+
+
+@needs_tiles
+@pytest.mark.usefixtures("by_tiles")
+def test_numbers_that_are_not_finite_reach_their_windows_and_no_other_tiles(run_both: RunBoth) -> None:
+    """Sums of transformed numbers hold all of a tile's, so that other positions of it get them too."""
+    case = Case((2, 16, 12, 12), 16, (3, 3), padding=SAME)
+    x, weight = drawn(case.x, "float32"), drawn((16, 16, 3, 3), "float32")
+    x[0, 3, 5, 4] = np.inf
+    (actual,), (wanted,) = run_both("convolution", x, weight, **case.window)
+    assert not np.isfinite(actual[~np.isfinite(wanted)]).any()
+    actual[0, :, 4:8, 2:6] = 0
+    assert np.isfinite(actual).all()
+
+
+@pytest.mark.law
+@needs_tiles
+@pytest.mark.usefixtures("by_tiles")
+def test_convolutions_by_tiles_of_any_extents_are_the_same(run_both: RunBoth) -> None:
+    draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
+    for _ in range(150):
+        (top, below, left, right) = (int(zeros) for zeros in draw.integers(0, 3, 4))
+        extents = [int(extent) for extent in draw.integers(3, 24, 2)]
+        images, inputs, outputs = (int(draw.integers(1, most)) for most in (6, 50, 50))
+        case = Case((images, inputs, *extents), outputs, (3, 3), padding=((top, below), (left, right)))
+        check(case, "float32", run_both)
 
 
 @pytest.mark.usefixtures("by_patches")
