@@ -207,17 +207,14 @@ def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
     register, vectors = a[REGISTER], a[X + VECTORS]
     read, given = vectors * register, a[Y + VECTORS] * register
     for plane in range(PLANES):
-        left, right, target = (
-            a[Y_PLANES] + plane * a[Y_STEP], a[X_PLANES] + plane * a[X_STEP], a[WEIGHT] + plane * a[WEIGHT_STEP],
-        )  # fmt: skip
-        column = 0
+        left, right = a[Y_PLANES] + plane * a[Y_STEP], a[X_PLANES] + plane * a[X_STEP]
+        target, column = a[WEIGHT] + plane * a[WEIGHT_STEP], 0
         while column < vectors:
             taken = panel_vectors(vectors - column, 1)
             for o in range(0, a[Y + CHANNELS], ROWS):
-                outer_tile(
-                    taken, left + o * size_of(real), given, right + column * register, read, tiles,
-                    target + o * read + column * register, read, resume, real(0),
-                )  # fmt: skip
+                source, factors = left + o * size_of(real), right + column * register
+                place = target + o * read + column * register
+                outer_tile(taken, source, given, factors, read, tiles, place, read, resume, real(0))
             column += taken
 
 
