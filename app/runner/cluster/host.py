@@ -75,6 +75,7 @@ class AttemptHost:
         self._staging: StagingFolder | None = None
         self._stop_requested: StopKind | None = None
         self._asked_at = time.monotonic()
+        self._is_closed = False
         self._closing = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="attempt", daemon=True)
         self.unusable = explain_difference(terms["identity"], identity())
@@ -184,13 +185,16 @@ class AttemptHost:
         while handle in runner.known():
             while self._commands:
                 self._commands.popleft()(runner, handle)
-            for report in runner.receive(RETRY_SECONDS, [handle] if self._outbox.is_full else ()):
+            # A killed process is read to the end: its exit is not known before that, and nobody may want its reports.
+            is_held = self._outbox.is_full and not self._is_closed
+            for report in runner.receive(RETRY_SECONDS, [handle] if is_held else ()):
                 self._keep(report)
             now = time.monotonic()
             if now - touched_at > TOUCH_SECONDS:
                 self._inputs.touch()
                 touched_at = now
             if now - self._asked_at > FORGOTTEN_SECONDS:
+                self._is_closed = True
                 runner.kill(handle)
         runner.close()
 
@@ -220,6 +224,7 @@ class AttemptHost:
     def close(self) -> None:
         """Kill the process, and delete what it has written; again changes nothing."""
         self._stop_requested = self._stop_requested or "cancel"
+        self._is_closed = True
         self._command(lambda runner, handle: runner.kill(handle))
         with self._closing:
             if self._thread.is_alive():

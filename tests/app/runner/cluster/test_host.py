@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.domain.messages import CheckpointWritten, Control, Failed, Finished, decode, encode
-from app.runner.cluster import host
+from app.runner.cluster import host, outbox
 from app.runner.cluster.code_identity import NAMES, identity
 from app.runner.cluster.host import EXIT, AttemptHost
 from app.runner.cluster.protocol import Ended, from_text
@@ -87,6 +87,21 @@ def test_closing_kills_the_process_and_deletes_its_files_once(begin: Begin, tmp_
     assert {path.name for path in left_behind(tmp_path)} == {TOKEN, f"{TOKEN}.lock"}
     attempt.close()
     attempt.close()
+    assert left_behind(tmp_path) == []
+    assert heard(attempt)[1].asked
+
+
+def test_closing_ends_a_process_whose_reports_nobody_takes(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "BYTES_MAX", 1000)
+    attempt = begin()
+    end = time.monotonic() + PATIENCE
+    while not attempt._outbox.is_full:  # from then on the process is not read from
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    attempt.close()
+    assert not attempt._thread.is_alive()
     assert left_behind(tmp_path) == []
     assert heard(attempt)[1].asked
 
