@@ -101,26 +101,27 @@ def from_planes(matrix: Matrix) -> Any:
     """Return the function of kernels that transforms planes to registers at listed addresses."""
 
     @intrinsic
-    def transform(typing_context: Any, table: Any, source: Any, step: Any, vectors: Any, zero: Any) -> Any:
-        """Transform numbers of planes, `step` bytes apart, to the addresses in a table.
+    def transform(typing_context: Any, table: Any, behind: Any, source: Any, step: Any, vectors: Any, zero: Any) -> Any:
+        """Transform numbers of planes, `step` bytes apart, to so many bytes behind the addresses in a table.
 
         Of each plane there are `vectors` registers.
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            table, source, step, vectors, _ = arguments
+            table, behind, source, step, vectors, _ = arguments
             emit = Emitter(builder, zero)
 
             def one(shift: Any) -> None:
                 planes = (builder.add(emit.at(source, (step, plane)), shift) for plane in range(PLANES))
                 values = _both_ways(emit, matrix, [emit.load(place, emit.vector) for place in planes])
+                written = builder.add(behind, shift)
                 for value, place in zip(values, _places(emit, table, len(values)), strict=True):
-                    emit.store(value, builder.add(place, shift))
+                    emit.store(value, builder.add(place, written))
 
             _by_vectors(emit, vectors, one)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 4, zero), generate
+        return types.void(*[types.int64] * 5, zero), generate
 
     return transform
 

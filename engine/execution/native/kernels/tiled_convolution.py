@@ -15,6 +15,7 @@ from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.inline.winograd import PLANES, ROWS
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.correlation import computed, in_memory
+from engine.execution.native.kernels.wide_convolution import WEIGHT_BYTES
 from engine.execution.native.kernels.winograd import CONVOLUTION, DELIVERY, GRADIENT, TAPS, WEIGHT_PLANES
 from engine.execution.native.lowering import (
     LINE,
@@ -28,14 +29,16 @@ from engine.execution.native.lowering import (
 )
 
 REAL = FLOATS[0]
-CHUNK_BYTES, LEAST_TILES = 2**18, 64
-"""Bytes that the planes of a chunk of tiles may take, and how many tiles it has at least."""
+TILES, CHUNK_BYTES = 64, 2**18
+"""Tiles of a chunk: so many, or as many as have planes of so many bytes in all."""
+NEAR_BYTES, FAR_TILES, FAR_BYTES = 2**21, 128, 2**23
+"""Planes of a weight that take more are in no near cache: chunks make them panel by panel, and have more tiles, so many
+or as many as have planes of so many bytes."""
 OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = 170, 120
 """As many multiplications what is done with a channel of a tile counts beside its products: copies and transforms."""
-OF_KERNEL, OF_FAR_KERNEL, NEAR_BYTES = 250, 600, 2**22
-"""As many the transform of a kernel counts, if the planes of all take at most so many bytes, and if they take more."""
-MOST_BYTES = 2**25
-"""The largest planes of a weight."""
+OF_KERNEL, OF_KERNEL_PACKED = 225, 800
+"""As many the transform of a kernel counts, and in a correlation its packing, unless the weight is so large that there
+would be products of patches."""
 GAIN = 1.1
 """The least gain by tiles, counted so."""
 
@@ -68,10 +71,20 @@ class Tiled:
         top, left = self.zeros
         return Tiled(self.images, self.outputs, self.inputs, self.positions, self.extents, (2 - top, 2 - left))
 
-    def chunk(self) -> tuple[int, int]:
+    @property
+    def is_far(self) -> bool:
+        """Whether the planes of the weight are in no near cache."""
+        return PLANES * self.inputs * registers_of(self.outputs) * vector_bytes() > NEAR_BYTES
+
+    def chunk(self, *, far: bool = False) -> tuple[int, int]:
         """Return the images of a chunk and its rows of tiles."""
+        of_tile, least, nbytes = PLANES * REAL.itemsize * (self.inputs + self.outputs), TILES, CHUNK_BYTES
+        if far:
+            of_tile, least, nbytes = PLANES * REAL.itemsize * self.inputs, FAR_TILES, FAR_BYTES
+        return self._cut(max(nbytes // of_tile, least))
+
+    def _cut(self, most: int) -> tuple[int, int]:
         rows, columns = self.tiles
-        most = max(CHUNK_BYTES // (PLANES * REAL.itemsize * (self.inputs + self.outputs)), LEAST_TILES)
         if rows * columns <= most:
             return min(most // (rows * columns), self.images), rows
         strips = -(-rows // max(most // columns, 1))
@@ -81,13 +94,10 @@ class Tiled:
         """Tell whether it takes less time than a correlation of all kernel elements."""
         kernels, lanes = self.inputs * self.outputs, vector_bytes() // REAL.itemsize
         read, made = (registers_of(channels) * lanes for channels in (self.inputs, self.outputs))
-        planes = PLANES * self.inputs * made * REAL.itemsize
-        if planes > MOST_BYTES:
-            return False
         of_tile = PLANES * self.inputs * made + of_channel * (read + made)
-        of_weight = kernels * (OF_KERNEL if planes <= NEAR_BYTES else OF_FAR_KERNEL)
-        counted = self.images * math.prod(self.tiles) * of_tile + of_weight
-        return self.images * math.prod(self.positions) * TAPS * kernels >= GAIN * counted
+        of_packing = OF_KERNEL_PACKED if kernels * TAPS * REAL.itemsize < WEIGHT_BYTES else 0
+        tiles, positions = (self.images * math.prod(extents) for extents in (self.tiles, self.positions))
+        return kernels * (positions * TAPS + of_packing) >= GAIN * (tiles * of_tile + kernels * OF_KERNEL)
 
 
 def registers_of(channels: int) -> int:
@@ -112,57 +122,72 @@ def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | Non
 
 
 def convolve_tiles(found: Tiled, x: Array, weight: Array, y: Array) -> list[Call]:
-    """Return the calls of a convolution."""
+    """Return the call of a convolution."""
     return _convolve(found, x, weight, weight.strides[:2], y, turned=False)
 
 
 def convolve_tiles_back(found: Tiled, g: Array, weight: Array, x: Array) -> list[Call]:
-    """Return the calls of the gradient by the images, given the convolution of the cotangent by turned kernels."""
+    """Return the call of the gradient by the images, given the convolution of the cotangent by turned kernels."""
     return _convolve(found, g, weight, weight.strides[1::-1], x, turned=True)
 
 
 def _convolve(found: Tiled, x: Array, weight: Array, steps: tuple[int, ...], y: Array, *, turned: bool) -> list[Call]:
-    register, vectors = vector_bytes(), registers_of(found.outputs)
-    # A line more: numbers of all planes at the same place would be in the same set of the caches.
-    step = vectors * found.inputs * register + LINE
+    panel = min(registers_of(found.outputs), VECTORS)
+    registers = panel if found.is_far else registers_of(found.outputs)
+    step, memory = registers * found.inputs * vector_bytes() + LINE, Memory()
     block, (planes,) = scratch_arrays(((PLANES * step // REAL.itemsize,), REAL))
-    memory = Memory()
-    taps, places = memory.take(TAPS * register), memory.take(TAPS * 8)
-    of_weight: tuple[Argument, ...] = (
-        found.outputs, vectors, found.inputs, weight, *steps, planes, step, register, turned, taps, places,
-    )  # fmt: skip
-    panels = -(-vectors // VECTORS)
-    transform = Call(WEIGHT_PLANES[in_memory(weight)], REAL, of_weight, memory.size, iterations=panels)
-    memory = Memory()
+    images, rows = found.chunk(far=found.is_far)
+    geometry = _geometry(found, x, y, (images, rows), (planes, step), panel, memory)
     delivery = (KernelAddress(DELIVERY[in_memory(y)], REAL), 0, 0, 0, 0)
-    words = (*_words(found, x, y, (planes, step), memory), *delivery)
-    images, rows = found.chunk()
-    chunks = -(-found.images // images) * -(-found.tiles[0] // rows)
+    words = (*geometry, weight, *steps, turned, *_taps(memory), found.is_far, *delivery)
+    chunks, panels = -(-found.images // images) * -(-found.tiles[0] // rows), -(-registers // panel)
+    transform = Call(WEIGHT_PLANES[in_memory(x)], REAL, words, memory.size, iterations=panels)
     convolve = Call(CONVOLUTION[in_memory(x)], REAL, words, memory.size, iterations=chunks)
-    return [relocated(call, block) for call in (transform, convolve)]
+    return [relocated(call, block) for call in ([convolve] if found.is_far else [transform, convolve])]
 
 
 def correlate_tiles(found: Tiled, x: Array, g: Array, weight: Argument, memory: Memory) -> Call:
     """Return the call of the gradient by a weight, which is written as float32."""
-    register = vector_bytes()
-    step = -(-found.outputs // ROWS) * ROWS * registers_of(found.inputs) * register + LINE
-    words = _words(found, x, g, (memory.take(PLANES * step), step), memory)
-    target = (weight, found.inputs * TAPS * REAL.itemsize, memory.take(TAPS * register), memory.take(TAPS * 8))
-    return Call(GRADIENT[in_memory(x)], REAL, (*words, *target), memory.size)
+    step = -(-found.outputs // ROWS) * ROWS * registers_of(found.inputs) * vector_bytes() + LINE
+    planes = (memory.take(PLANES * step), step)
+    geometry = _geometry(found, x, g, found.chunk(), planes, registers_of(found.outputs), memory)
+    kernel = TAPS * REAL.itemsize
+    words = (*geometry, weight, found.inputs * kernel, kernel, 0, *_taps(memory))
+    return Call(GRADIENT[in_memory(x)], REAL, words, memory.size)
 
 
-def _words(found: Tiled, x: Array, y: Array, planes: tuple[Argument, int], memory: Memory) -> tuple[Argument, ...]:
-    """Return the words of a convolution: see `winograd`."""
-    register = vector_bytes()
-    images, rows = found.chunk()
+def _geometry(
+    found: Tiled,
+    x: Array,
+    y: Array,
+    chunk: tuple[int, int],
+    planes: tuple[Argument, int],
+    registers: int,
+    memory: Memory,
+) -> tuple[Argument, ...]:
+    """Return the words up to those of the weight: see `winograd`.
+
+    `planes` are those of the weight, and the bytes from one to the next; planes of the result, or of its cotangent,
+    have so many `registers` for a tile. Planes are a line longer than what is in them: numbers at the same place in all
+    of them would be in the same set of the caches.
+    """
+    register, (images, rows) = vector_bytes(), chunk
     tiles = images * rows * found.tiles[1]
     words: list[Argument] = [found.images, images, rows, *found.tiles]
     scratch: list[Argument] = []
-    operands = ((x, found.inputs, found.extents, found.zeros, 2), (y, found.outputs, found.positions, (0, 0), 0))
-    for operand, channels, extents, zeros, reach in operands:
+    operands = (
+        (x, found.inputs, found.extents, found.zeros, 2, registers_of(found.inputs)),
+        (y, found.outputs, found.positions, (0, 0), 0, registers),
+    )
+    for operand, channels, extents, zeros, reach, transformed in operands:
         position = registers_of(channels) * register
         words += [operand, *operand.strides[:2], channels, *extents, *zeros, registers_of(channels)]
-        window, step = min(2 * rows + reach, extents[0]) * extents[1], tiles * position + LINE
+        window, step = min(2 * rows + reach, extents[0]) * extents[1], tiles * transformed * register + LINE
         laid, places = (1 + images * window) * position, tiles * (2 + reach) ** 2 * 8
         scratch += [memory.take(laid), memory.take(places), memory.take(PLANES * step), step]
     return (*words, *planes, *scratch, register, block_rows()[0], -1)
+
+
+def _taps(memory: Memory) -> tuple[Argument, Argument]:
+    """Return scratch memory for some kernels, and for where their elements lie."""
+    return memory.take(TAPS * vector_bytes()), memory.take(TAPS * 8)

@@ -42,19 +42,20 @@ X, Y = 5, 14
 SOURCE, IMAGE_STEP, CHANNEL_STEP, CHANNELS, HEIGHT, WIDTH, TOP, LEFT, VECTORS = range(9)
 """address, bytes from image to image and channel to channel, channels, rows, columns, zeros above and to the left,
 registers that hold the channels of a position;"""
-WEIGHT, WEIGHT_STEP = 23, 24
-"""planes of the weight, and bytes from one to the next;"""
+PLANES_OF_WEIGHT, WEIGHT_STEP = 23, 24
+"""scratch memory for planes of a weight, its gradient, or a panel of it, and bytes from one to the next;"""
 X_LAID, X_PLACES, X_PLANES, X_STEP, Y_LAID, Y_PLACES, Y_PLANES, Y_STEP = range(25, 33)
 """scratch memory for the images of a chunk laid out, the places of their tiles, their planes, and bytes from one to the
-next; and for the result;"""
-REGISTER, MOST_ROWS, PREPARED = 33, 34, 35
-"""bytes of a register, most rows of a tile of a product, and from which row of tiles on places are listed."""
-DELIVER, DELIVER_IMAGE, DELIVER_IMAGES, DELIVER_FIRST, DELIVER_ROWS = range(36, 41)
-"""Of a convolution also the address of the kernel that delivers the results of a chunk, and what is set before it is
-called."""
-TARGET, TARGET_STEP, TAPS_LAID, TAPS_PLACES = range(36, 40)
-"""Of the gradient of a weight also its address, bytes from output to output, and scratch memory for a kernel of some
-inputs, and for where its elements lie."""
+next; and for the result or cotangent: planes of a result are those of a panel;"""
+REGISTER, MOST_ROWS, PREPARED, WEIGHT = 33, 34, 35, 36
+"""bytes of a register, most rows of a tile of a product, from which row of tiles on places are listed, and of the
+weight, or its gradient, the words that follow:"""
+KERNELS, OUTPUT_STEP, INPUT_STEP, TURNED, TAPS_LAID, TAPS_PLACES = range(6)
+"""address, bytes from output to output and input to input, whether kernels are turned; scratch memory for some kernels
+and for where their elements lie."""
+FAR, DELIVER, DELIVER_IMAGE, DELIVER_IMAGES, DELIVER_FIRST, DELIVER_ROWS = range(42, 48)
+"""Of a convolution also whether each chunk transforms the weight, panel by panel, and not a call before it all at once;
+the address of the kernel that delivers the results of a chunk, and what is set before it is called."""
 
 
 @inline
@@ -132,36 +133,72 @@ def convolve_chunk(a: Any, number: Any) -> None:
     for tile in range(images * tiles):
         image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
         read += position
-    multiply_planes(a, images * tiles, real)
-    made, position = a[Y_PLANES], a[Y + VECTORS] * a[REGISTER]
-    for tile in range(images * tiles):
-        result_from_planes(a[Y_PLACES] + tile * 8 * SQUARE, made, a[Y_STEP], a[Y + VECTORS], real(0))
-        made += position
+    panel = 0
+    while panel < a[Y + VECTORS]:
+        taken = panel_vectors(a[Y + VECTORS] - panel, 1)
+        weight = a[PLANES_OF_WEIGHT] + (0 if a[FAR] else panel * a[X + CHANNELS] * a[REGISTER])
+        if a[FAR]:
+            transform_panel(a, panel, taken, weight, real, stored)
+        multiply_panel(a, images * tiles, taken, weight, real)
+        made = a[Y_PLANES]
+        for tile in range(images * tiles):
+            places = a[Y_PLACES] + tile * 8 * SQUARE
+            result_from_planes(places, panel * a[REGISTER], made, a[Y_STEP], taken, real(0))
+            made += taken * a[REGISTER]
+        panel += taken
     a[DELIVER_IMAGE], a[DELIVER_IMAGES], a[DELIVER_FIRST], a[DELIVER_ROWS] = image, images, top, height
     call_with(a[DELIVER], a)
 
 
 @inline
-def multiply_planes(a: Any, tiles: Any, real: Any) -> None:
-    """Multiply the planes of a chunk by those of the weight."""
-    register, size, depth, vectors = a[REGISTER], size_of(real), a[X + CHANNELS], a[Y + VECTORS]
-    read, made = a[X + VECTORS] * register, vectors * register
+def transform_panel(a: Any, panel: Any, taken: Any, target: Any, real: Any, stored: Any) -> None:
+    """Transform the kernels of a panel: of some outputs, those that a product takes at a time."""
+    register, lanes, step = a[REGISTER], a[REGISTER] // size_of(real), a[WEIGHT + OUTPUT_STEP]
+    places, laid = a[WEIGHT + TAPS_PLACES], a[WEIGHT + TAPS_LAID]
+    list_taps(places, laid, register, a[WEIGHT + TURNED])
+    for c in range(a[X + CHANNELS]):
+        for first in range(panel * lanes, (panel + taken) * lanes, lanes):
+            source = a[WEIGHT + KERNELS] + first * step + c * a[WEIGHT + INPUT_STEP]
+            transpose(laid, register, source, step, min(lanes, a[Y + CHANNELS] - first), TAPS, (real(0), stored(0)))
+            weight_to_planes(places, target, a[WEIGHT_STEP], 1, real(0))
+            target += register
+
+
+def transform_near(a: Any, number: Any) -> None:
+    """Transform the kernels of a panel, for all chunks."""
+    panel = 0
+    for _ in range(number):
+        panel += panel_vectors(a[Y + VECTORS] - panel, 1)
+    target = a[PLANES_OF_WEIGHT] + panel * a[X + CHANNELS] * a[REGISTER]
+    transform_panel(a, panel, panel_vectors(a[Y + VECTORS] - panel, 1), target, real, stored)
+
+
+@inline
+def list_taps(table: Any, laid: Any, register: Any, turned: Any) -> None:
+    """List the places of the elements of a kernel, from the last one to the first if it is turned."""
+    places = view(table, TAPS, np.int64)
+    for k in range(TAPS):
+        places[k] = laid + (TAPS - 1 - k if turned else k) * register
+
+
+@inline
+def multiply_panel(a: Any, tiles: Any, taken: Any, weight: Any, real: Any) -> None:
+    """Multiply the planes of a chunk by those of a panel of the weight."""
+    register, size, depth = a[REGISTER], size_of(real), a[X + CHANNELS]
+    read, made, columns = a[X + VECTORS] * register, taken * register, taken * register // size
     for plane in range(PLANES):
-        left, right = a[X_PLANES] + plane * a[X_STEP], a[WEIGHT] + plane * a[WEIGHT_STEP]
-        target, column = a[Y_PLANES] + plane * a[Y_STEP], 0
-        while column < vectors:
-            taken, tile = panel_vectors(vectors - column, 1), 0
-            panel, columns = right + column * depth * register, taken * register // size
-            while tile < tiles:
-                height = a[MOST_ROWS]
-                while height > tiles - tile:
-                    height //= 2
-                for k in range(0, depth, DEPTH):
-                    source, place = left + tile * read + k * size, target + tile * made + column * register
-                    factors, some = panel + k * taken * register, min(DEPTH, depth - k)
-                    product_tile(height, taken, source, read, factors, some, place, made, columns, k, real(0))
-                tile += height
-            column += taken
+        left, right = a[X_PLANES] + plane * a[X_STEP], weight + plane * a[WEIGHT_STEP]
+        target, tile = a[Y_PLANES] + plane * a[Y_STEP], 0
+        while tile < tiles:
+            height = a[MOST_ROWS]
+            while height > tiles - tile:
+                height //= 2
+            for k in range(0, depth, DEPTH):
+                source, factors, some = left + tile * read + k * size, right + k * made, min(DEPTH, depth - k)
+                product_tile(
+                    height, taken, source, read, factors, some, target + tile * made, made, columns, k, real(0)
+                )
+            tile += height
 
 
 def deliver_chunk(a: Any) -> None:
@@ -208,7 +245,7 @@ def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
     read, given = vectors * register, a[Y + VECTORS] * register
     for plane in range(PLANES):
         left, right = a[Y_PLANES] + plane * a[Y_STEP], a[X_PLANES] + plane * a[X_STEP]
-        target, column = a[WEIGHT] + plane * a[WEIGHT_STEP], 0
+        target, column = a[PLANES_OF_WEIGHT] + plane * a[WEIGHT_STEP], 0
         while column < vectors:
             taken = panel_vectors(vectors - column, 1)
             for o in range(0, a[Y + CHANNELS], ROWS):
@@ -222,45 +259,18 @@ def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
 def put_gradient(a: Any, real: Any) -> None:
     """Transform the planes of the gradient of a weight, to where it belongs."""
     register, lanes = a[REGISTER], a[REGISTER] // size_of(real)
-    list_taps(a[TAPS_PLACES], a[TAPS_LAID], register, 0)
+    places, laid = a[WEIGHT + TAPS_PLACES], a[WEIGHT + TAPS_LAID]
+    list_taps(places, laid, register, 0)
     for o in range(a[Y + CHANNELS]):
         for vector in range(a[X + VECTORS]):
-            source, target = a[WEIGHT] + (o * a[X + VECTORS] + vector) * register, a[TARGET] + o * a[TARGET_STEP]
-            weight_from_planes(a[TAPS_PLACES], source, a[WEIGHT_STEP], 1, real(0))
-            step, channels = TAPS * size_of(real), min(lanes, a[X + CHANNELS] - vector * lanes)
-            target += vector * lanes * step
-            transpose(target, step, a[TAPS_LAID], register, TAPS, channels, real(0))
-
-
-@inline
-def list_taps(table: Any, laid: Any, step: Any, turned: Any) -> None:
-    """List the places of the elements of a kernel, from the last one to the first if it is turned."""
-    places = view(table, TAPS, np.int64)
-    for k in range(TAPS):
-        places[k] = laid + (TAPS - 1 - k if turned else k) * step
-
-
-def transform_panel(a: Any, number: Any) -> None:
-    """Transform the kernels of a panel of outputs, which the registers of a product tile hold.
-
-    Words: outputs, registers that hold them, inputs; address of the weight, bytes from output to output and input to
-    input; planes, bytes from one to the next, bytes of a register; are kernels turned; scratch memory for some of them
-    and for addresses.
-    """
-    column, register, lanes = 0, a[8], a[8] // size_of(real)
-    for _ in range(number):
-        column += panel_vectors(a[1] - column, 1)
-    taken, target = panel_vectors(a[1] - column, 1), a[6] + column * a[2] * register
-    list_taps(a[11], a[10], register, a[9])
-    for c in range(a[2]):
-        for vector in range(column, column + taken):
-            source, outputs = a[3] + vector * lanes * a[4] + c * a[5], min(lanes, a[0] - vector * lanes)
-            transpose(a[10], register, source, a[4], outputs, TAPS, (real(0), stored(0)))
-            weight_to_planes(a[11], target, a[7], 1, real(0))
-            target += register
+            source = a[PLANES_OF_WEIGHT] + (o * a[X + VECTORS] + vector) * register
+            weight_from_planes(places, 0, source, a[WEIGHT_STEP], 1, real(0))
+            step, channels = a[WEIGHT + INPUT_STEP], min(lanes, a[X + CHANNELS] - vector * lanes)
+            target = a[WEIGHT + KERNELS] + o * a[WEIGHT + OUTPUT_STEP] + vector * lanes * step
+            transpose(target, step, laid, register, TAPS, channels, real(0))
 
 
 CONVOLUTION = kernels_of(convolve_chunks, "convolve_tiles", **round_parts(convolve_chunk))
 GRADIENT = kernels_of(correlate_chunks, "correlate_tiles")
+WEIGHT_PLANES = kernels_of(run_round, "transform_weight", iterate=transform_near)
 DELIVERY = kernels_of(deliver_chunk, "deliver_tiles")
-WEIGHT_PLANES = kernels_of(run_round, "transform_weight", iterate=transform_panel)
