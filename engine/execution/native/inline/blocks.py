@@ -104,9 +104,12 @@ def _product(
         place = builder.add(source, emit.load(emit.at(table, (index, 8)), WORD))
         row = emit.at(weights, (index, rows * emit.size))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        factors = [emit.repeated(emit.load(emit.at(row, (emit.word(emit.size), r)), emit.number)) for r in range(rows)]
-        pairs = product(factors, numbers)
-        return [emit.multiply_add(factor, number, s) for (factor, number), s in zip(pairs, sums, strict=True)]
+        result = []
+        for r in range(rows):  # one factor at a time: 16 registers hold no more beside the sums
+            factor = emit.repeated(emit.load(emit.at(row, (emit.word(emit.size), r)), emit.number))
+            held = sums[r * vectors : (r + 1) * vectors]
+            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
+        return result
 
     for value, place in zip(emit.loop(depth, starts, add), places, strict=True):
         emit.store(value, place)

@@ -110,9 +110,12 @@ def _tile(
             fetch_ahead(index)
         place = emit.at(panel, (index, vectors * vector_bytes()))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        factors = [emit.repeated(emit.load(emit.at(row, (index, emit.size)), emit.number)) for row in left_rows]
-        pairs = product(factors, numbers)
-        return [emit.multiply_add(factor, number, s) for (factor, number), s in zip(pairs, sums, strict=True)]
+        result = []
+        for row, place in enumerate(left_rows):
+            factor = emit.repeated(emit.load(emit.at(place, (index, emit.size)), emit.number))
+            held = sums[row * vectors : (row + 1) * vectors]
+            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
+        return result
 
     sums = emit.loop(depth, [emit.zeros() for _ in places], add)
     again = builder.icmp_signed("!=", resume, emit.word(0))

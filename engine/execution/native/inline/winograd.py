@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.execution.native.inline.blocks import VECTORS, choose
+from engine.execution.native.inline.blocks import VECTORS, block_rows, choose
 from engine.execution.native.inline.vectors import WORD, Emitter, vector_bytes
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -25,8 +25,6 @@ RESULT: Matrix = ((1, 1, 1, 0), (0, 1, -1, 1))
 """A', whose transpose transforms a cotangent."""
 PLANES = 16
 """Numbers of a transformed tile: those of each are a matrix of their own, by tile and channel."""
-ROWS = 8
-"""Rows of a tile of `outer_tile`."""
 
 
 def transposed(matrix: Matrix) -> Matrix:
@@ -147,18 +145,19 @@ def outer_tile(
     resume: Any,
     zero: Any,
 ) -> Any:
-    """target[r, c] = sum over k < depth of left[k, r] right[k, c] for 8 rows, added to what is there if `resume`.
+    """target[r, c] = sum over k < depth of left[k, r] right[k, c], added to what is there if `resume`.
 
-    There are `vectors` registers of columns, 1 to 3. Steps are in bytes from row to row. `depth` is at least 1.
+    There are as many rows as the first of `block_rows()` says, and `vectors` registers of columns, 1 to 3. Steps are in
+    bytes from row to row. `depth` is at least 1.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         choice, *rest = arguments
 
         def one(kind: tuple[int, int]) -> None:
-            _outer(Emitter(builder, zero), kind[1], *rest[:-1])
+            _outer(Emitter(builder, zero), *kind, *rest[:-1])
 
-        choose(builder, choice, [(vectors, (ROWS, vectors)) for vectors in range(1, VECTORS + 1)], one)
+        choose(builder, choice, [(vectors, (block_rows()[0], vectors)) for vectors in range(1, VECTORS + 1)], one)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 9, zero), generate
@@ -166,6 +165,7 @@ def outer_tile(
 
 def _outer(
     emit: Emitter,
+    rows: int,
     vectors: int,
     left: Any,
     left_step: Any,
@@ -179,7 +179,7 @@ def _outer(
     builder = emit.builder
     places = [
         emit.at(target, (step, row), (emit.word(vector_bytes()), vector))
-        for row in range(ROWS)
+        for row in range(rows)
         for vector in range(vectors)
     ]
     for place in places:
@@ -190,7 +190,7 @@ def _outer(
         factors = builder.add(left, builder.mul(index, left_step))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
         result = []
-        for row in range(ROWS):
+        for row in range(rows):
             factor = emit.repeated(emit.load(emit.at(factors, (emit.word(emit.size), row)), emit.number))
             held = sums[row * vectors : (row + 1) * vectors]
             result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engine.core.value import Array
 from engine.execution.native.inline.blocks import VECTORS, block_rows
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.inline.winograd import PLANES, ROWS
+from engine.execution.native.inline.winograd import PLANES
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.correlation import computed, in_memory
 from engine.execution.native.kernels.wide_convolution import WEIGHT_BYTES
@@ -110,7 +110,7 @@ def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | Non
     attrs, arrays = work.attrs, (image, weight, result)
     if any(computed(each) != REAL or not each.size for each in arrays):
         return None
-    if vector_bytes() != 64 or weight.shape[2:] != (3, 3) or attrs["groups"] != 1:
+    if vector_bytes() < 32 or weight.shape[2:] != (3, 3) or attrs["groups"] != 1:
         return None
     if max(*attrs["stride"], *attrs["dilation"]) > 1 or not all(0 <= n <= 2 for pair in attrs["padding"] for n in pair):
         return None
@@ -148,7 +148,8 @@ def _convolve(found: Tiled, x: Array, weight: Array, steps: tuple[int, ...], y: 
 
 def correlate_tiles(found: Tiled, x: Array, g: Array, weight: Argument, memory: Memory) -> Call:
     """Return the call of the gradient by a weight, which is written as float32."""
-    step = -(-found.outputs // ROWS) * ROWS * registers_of(found.inputs) * vector_bytes() + LINE
+    rows = block_rows()[0]
+    step = -(-found.outputs // rows) * rows * registers_of(found.inputs) * vector_bytes() + LINE
     planes = (memory.take(PLANES * step), step)
     geometry = _geometry(found, x, g, found.chunk(), planes, registers_of(found.outputs), memory)
     kernel = TAPS * REAL.itemsize

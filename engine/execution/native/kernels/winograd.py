@@ -16,7 +16,6 @@ from engine.execution.native.inline.pointers import call_with, size_of, view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.winograd import (
     PLANES,
-    ROWS,
     cotangent_to_planes,
     image_to_planes,
     outer_tile,
@@ -248,7 +247,7 @@ def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
         target, column = a[PLANES_OF_WEIGHT] + plane * a[WEIGHT_STEP], 0
         while column < vectors:
             taken = panel_vectors(vectors - column, 1)
-            for o in range(0, a[Y + CHANNELS], ROWS):
+            for o in range(0, a[Y + CHANNELS], a[MOST_ROWS]):
                 source, factors = left + o * size_of(real), right + column * register
                 place = target + o * read + column * register
                 outer_tile(taken, source, given, factors, read, tiles, place, read, resume, real(0))
@@ -267,7 +266,9 @@ def put_gradient(a: Any, real: Any) -> None:
             weight_from_planes(places, 0, source, a[WEIGHT_STEP], 1, real(0))
             step, channels = a[WEIGHT + INPUT_STEP], min(lanes, a[X + CHANNELS] - vector * lanes)
             target = a[WEIGHT + KERNELS] + o * a[WEIGHT + OUTPUT_STEP] + vector * lanes * step
-            transpose(target, step, laid, register, TAPS, channels, real(0))
+            for k in range(0, TAPS, lanes):
+                place, taps = target + k * size_of(real), min(lanes, TAPS - k)
+                transpose(place, step, laid + k * register, register, taps, channels, real(0))
 
 
 CONVOLUTION = kernels_of(convolve_chunks, "convolve_tiles", **round_parts(convolve_chunk))
