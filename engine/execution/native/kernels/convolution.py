@@ -29,7 +29,6 @@ from engine.execution.native.kernels.correlation import (
 )
 from engine.execution.native.kernels.pointwise import is_pointwise, pointwise, pointwise_weight
 from engine.execution.native.kernels.tiled_convolution import (
-    OF_CHANNEL_IN_GRADIENT,
     convolve_tiles,
     convolve_tiles_back,
     correlate_tiles,
@@ -301,7 +300,7 @@ def _has_halves(work: Work) -> bool:
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
-    if (found := tiled(x, weight, y, work)) and found.gains():
+    if (found := tiled(x, weight, y, work)) and found.gains:
         return convolve_tiles(found, x, weight, y)
     if large := wide(x, weight, y, work):
         return None if _has_halves(work) else convolve(large, x, weight, y)
@@ -319,7 +318,7 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
-    if (found := tiled(x, weight, g, work)) and found.turned.gains():
+    if (found := tiled(x, weight, g, work)) and found.turned.gains:
         return convolve_tiles_back(found.turned, g, weight, x)
     if large := wide(x, weight, g, work):
         return None if _has_halves(work) else convolve_back(large, g, weight, x)
@@ -341,8 +340,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    found = tiled(x, weight, g, work) if x.dtype == g.dtype else None
-    by_tiles = found is not None and found.gains(OF_CHANNEL_IN_GRADIENT)
+    found = tiled(x, weight, g, work)
+    by_tiles = found is not None and found.gains_by_weight
     if not by_tiles and (large := wide(x, weight, g, work)):
         return None if _has_halves(work) else convolve_weight(large, x, g, weight)
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:

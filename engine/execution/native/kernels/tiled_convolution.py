@@ -34,6 +34,8 @@ TILES, CHUNK_BYTES = 64, 2**18
 NEAR_BYTES, FAR_TILES, FAR_BYTES = 2**21, 128, 2**23
 """Planes of a weight that take more are in no near cache: chunks make them panel by panel, and have more tiles, so many
 or as many as have planes of so many bytes."""
+MOST_BYTES, MOST_OF_GRADIENT = 2**24, 2**25
+"""The largest planes of a row of tiles, and of the gradient of a weight."""
 OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = 170, 120
 """As many multiplications what is done with a channel of a tile counts beside its products: copies and transforms."""
 OF_KERNEL, OF_KERNEL_PACKED = 225, 800
@@ -72,6 +74,11 @@ class Tiled:
         return Tiled(self.images, self.outputs, self.inputs, self.positions, self.extents, (2 - top, 2 - left))
 
     @property
+    def row_bytes(self) -> int:
+        """Bytes of the planes of a row of tiles, the fewest that a chunk has."""
+        return self.tiles[1] * PLANES * (registers_of(self.inputs) + registers_of(self.outputs)) * vector_bytes()
+
+    @property
     def is_far(self) -> bool:
         """Whether the planes of the weight are in no near cache."""
         return PLANES * self.inputs * registers_of(self.outputs) * vector_bytes() > NEAR_BYTES
@@ -90,8 +97,18 @@ class Tiled:
         strips = -(-rows // max(most // columns, 1))
         return 1, -(-rows // strips)
 
-    def gains(self, of_channel: int = OF_CHANNEL) -> bool:
-        """Tell whether it takes less time than a correlation of all kernel elements."""
+    @property
+    def gains(self) -> bool:
+        """Whether it takes less time than a correlation of all kernel elements."""
+        return self._gains(OF_CHANNEL)
+
+    @property
+    def gains_by_weight(self) -> bool:
+        """Whether the gradient by the weight does."""
+        planes = PLANES * self.outputs * registers_of(self.inputs) * vector_bytes()
+        return planes <= MOST_OF_GRADIENT and self._gains(OF_CHANNEL_IN_GRADIENT)
+
+    def _gains(self, of_channel: int) -> bool:
         kernels, lanes = self.inputs * self.outputs, vector_bytes() // REAL.itemsize
         read, made = (registers_of(channels) * lanes for channels in (self.inputs, self.outputs))
         of_tile = PLANES * self.inputs * made + of_channel * (read + made)
@@ -108,7 +125,7 @@ def registers_of(channels: int) -> int:
 def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | None:
     """Return what is convolved, if kernels take such operands by tiles; whether that gains time is another question."""
     attrs, arrays = work.attrs, (image, weight, result)
-    if any(computed(each) != REAL or not each.size for each in arrays):
+    if any(computed(each) != REAL or not each.size for each in arrays) or len({x.dtype for x in work.inputs}) > 1:
         return None
     if vector_bytes() < 32 or weight.shape[2:] != (3, 3) or attrs["groups"] != 1:
         return None
@@ -118,7 +135,8 @@ def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | Non
         return None
     (top, _), (left, _) = attrs["padding"]
     extents, positions = ((each.shape[2], each.shape[3]) for each in (image, result))
-    return Tiled(image.shape[0], weight.shape[1], weight.shape[0], extents, positions, (top, left))
+    found = Tiled(image.shape[0], weight.shape[1], weight.shape[0], extents, positions, (top, left))
+    return found if found.row_bytes <= MOST_BYTES else None
 
 
 def convolve_tiles(found: Tiled, x: Array, weight: Array, y: Array) -> list[Call]:
