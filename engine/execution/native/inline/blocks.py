@@ -104,15 +104,23 @@ def _product(
         place = builder.add(source, emit.load(emit.at(table, (index, 8)), WORD))
         row = emit.at(weights, (index, rows * emit.size))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        result = []
-        for r in range(rows):  # one factor at a time: 16 registers hold no more beside the sums
-            factor = emit.repeated(emit.load(emit.at(row, (emit.word(emit.size), r)), emit.number))
-            held = sums[r * vectors : (r + 1) * vectors]
-            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
-        return result
+        return with_products(emit, [emit.at(row, (emit.word(emit.size), r)) for r in range(rows)], numbers, sums)
 
     for value, place in zip(emit.loop(depth, starts, add), places, strict=True):
         emit.store(value, place)
+
+
+def with_products(emit: Emitter, places: Sequence[Any], numbers: Sequence[Any], sums: Sequence[Any]) -> list[Any]:
+    """Return the sums of a row of registers for each place, with the products of the number there and `numbers`.
+
+    One factor is loaded at a time: 16 registers hold no more beside the sums.
+    """
+    result = []
+    for row, place in enumerate(places):
+        factor = emit.repeated(emit.load(place, emit.number))
+        held = sums[row * len(numbers) : (row + 1) * len(numbers)]
+        result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
+    return result
 
 
 @intrinsic

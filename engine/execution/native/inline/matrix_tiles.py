@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.execution.native.inline.blocks import VECTORS, block_rows, choose
+from engine.execution.native.inline.blocks import VECTORS, block_rows, choose, with_products
 from engine.execution.native.inline.vectors import INDEX, Emitter, vector_bytes
 
 
@@ -110,12 +110,7 @@ def _tile(
             fetch_ahead(index)
         place = emit.at(panel, (index, vectors * vector_bytes()))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        result = []
-        for row, place in enumerate(left_rows):
-            factor = emit.repeated(emit.load(emit.at(place, (index, emit.size)), emit.number))
-            held = sums[row * vectors : (row + 1) * vectors]
-            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
-        return result
+        return with_products(emit, [emit.at(row, (index, emit.size)) for row in left_rows], numbers, sums)
 
     sums = emit.loop(depth, [emit.zeros() for _ in places], add)
     again = builder.icmp_signed("!=", resume, emit.word(0))

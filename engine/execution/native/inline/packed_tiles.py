@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.execution.native.inline.blocks import VECTORS, choose
+from engine.execution.native.inline.blocks import VECTORS, choose, with_products
 from engine.execution.native.inline.vectors import Emitter, vector_bytes
 
 ROWS = 8
@@ -74,12 +74,8 @@ def _tile(
         place = emit.at(panel, (index, vectors * vector_bytes()))
         factors = emit.at(left, (index, vector_bytes()))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        result = []
-        for row in range(ROWS):
-            factor = emit.repeated(emit.load(emit.at(factors, (emit.word(emit.size), row)), emit.number))
-            held = sums[row * vectors : (row + 1) * vectors]
-            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
-        return result
+        read = [emit.at(factors, (emit.word(emit.size), row)) for row in range(ROWS)]
+        return with_products(emit, read, numbers, sums)
 
     sums = emit.loop(depth, [emit.zeros() for _ in places], add)
     again = builder.icmp_signed("!=", resume, emit.word(0))

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.execution.native.inline.blocks import VECTORS, block_rows, choose
+from engine.execution.native.inline.blocks import VECTORS, block_rows, choose, with_products
 from engine.execution.native.inline.vectors import WORD, Emitter, vector_bytes
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -189,12 +189,8 @@ def _outer(
         place = builder.add(right, builder.mul(index, right_step))
         factors = builder.add(left, builder.mul(index, left_step))
         numbers = [emit.load(emit.at(place, (emit.word(vector_bytes()), v)), emit.vector) for v in range(vectors)]
-        result = []
-        for row in range(rows):
-            factor = emit.repeated(emit.load(emit.at(factors, (emit.word(emit.size), row)), emit.number))
-            held = sums[row * vectors : (row + 1) * vectors]
-            result += [emit.multiply_add(factor, number, s) for number, s in zip(numbers, held, strict=True)]
-        return result
+        read = [emit.at(factors, (emit.word(emit.size), row)) for row in range(rows)]
+        return with_products(emit, read, numbers, sums)
 
     sums = emit.loop(depth, [emit.zeros() for _ in places], add)
     again = builder.icmp_signed("!=", resume, emit.word(0))
