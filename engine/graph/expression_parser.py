@@ -41,6 +41,12 @@ NO_OPERATOR = (0, "")
 WORDS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 RESERVED = frozenset({"and", "or", "not", *WORDS})
 DEPTH = 64
+INDEX_HINTS = {
+    "None": " (unsqueeze(x, axis=0) adds an axis)",
+    ".": " (an index names axes from the first one on; slice(x, axis=-1, start=0, stop=1) cuts another)",
+    ":": " (slice(x, axis=0, step=2) takes every second element)",
+}
+"""What to write for what NumPy's indices have beside integers and slices without a step."""
 
 Reference = str | float | int
 
@@ -239,7 +245,9 @@ class _Parser:
                 raise self.unexpected("')'")
             return result
         if kind != "name" or text in RESERVED:
-            raise self.unexpected("a number, a name or '('")
+            rounded = text == self.texts[at - 1] == "/"
+            hint = " (floor_divide(x, y) is the quotient rounded down)" if rounded else ""
+            raise self.unexpected(f"a number, a name or '('{hint}")
         if self.texts[at + 1] == "(":
             return self.call([])
         self.position += 1
@@ -302,7 +310,7 @@ class _Parser:
             if self.take("]"):
                 return value
             if not self.take(","):
-                raise self.unexpected("',' or ']'")
+                raise self.unexpected("',' or ']'" + INDEX_HINTS.get(self.text, ""))
 
     def cut(self, value: Reference, axis: int, at: int) -> Reference:
         start = None if self.text == ":" else self.integer()
@@ -317,7 +325,7 @@ class _Parser:
         negative = self.take("-")
         number = self.number(self.position) if self.kind == "number" else None
         if not isinstance(number, int):
-            raise self.unexpected("an integer")
+            raise self.unexpected("an integer" + INDEX_HINTS.get(self.text, ""))
         self.position += 1
         return -number if negative else number
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from engine.core.errors import DocumentError, Finding
 from engine.graph.limits import GraphLimits
@@ -14,6 +16,19 @@ TOKEN = re.compile(
     r"|(?P<newline>\n|;)|(?P<strange>.))",
     re.ASCII,
 )
+
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "&": "'and', or bitwise_and(x, y) of integers",
+        "|": "'or', or bitwise_or(x, y) of integers",
+        "~": "'not', or bitwise_not(x) of integers",
+        "^": "x ** y, or bitwise_xor(x, y)",
+        "%": "remainder(x, y)",
+        "!": "'not'",
+        "?": "where(condition, x, y)",
+    }
+)
+"""What to write for operators of other languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +69,8 @@ def tokenize(text: str, limits: GraphLimits) -> Tokens:
         found, end = match[kind], match.end()
         column = end - len(found) - start + 1
         if kind == "strange":
-            raise fault_at(line, column, f"unexpected character {found!r}")
+            hint = f"; write {INSTEAD[found]}" if found in INSTEAD else ""
+            raise fault_at(line, column, f"unexpected character {found!r}{hint}")
         kinds.append(kind)
         texts.append(found)
         lines.append(line)

@@ -1,5 +1,6 @@
 """What no graph document may say: each fault with its pointer and its code."""
 
+import re
 import time
 
 import pytest
@@ -399,6 +400,23 @@ HINTS = {
     "an output": (nodes(node(name="logits"), outputs=["logit"]), "logits"),
     "a name in a program": (program("hidden = x\nb = hiden"), "hidden"),
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("a = x & x", "'and', or bitwise_and"),
+        ("a = x % 2", "remainder"),
+        ("a = x // 2", "floor_divide"),
+        ("a = x[:, None]", "unsqueeze"),
+        ("a = x[..., 0]", "slice"),
+        ("a = x[::2]", "step=2"),
+        ("a = x[0:3:2]", "step=2"),
+    ],
+)
+def test_what_other_languages_have_is_refused_with_what_to_write(text: str, instead: str) -> None:
+    with pytest.raises(engine.DocumentError, match=re.escape(instead)):
+        engine.parse_graph(program(text))
 
 
 @each_row(("document", "name"), HINTS.values(), ids=HINTS)
