@@ -53,7 +53,7 @@ def _both_ways(emit: Emitter, matrix: Matrix, values: Sequence[Any]) -> list[Any
 
 
 def _by_vectors(emit: Emitter, vectors: Any, one: Callable[[Any], None]) -> None:
-    """Write code for registers that lie one behind the other, at least one: `one(bytes from the first)`."""
+    """Write a loop over contiguous registers, at least one: `one(bytes from the first)`."""
 
     def step(index: Any, _: list[Any]) -> list[Any]:
         one(emit.builder.mul(index, emit.word(vector_bytes())))
@@ -72,7 +72,7 @@ def to_planes(matrix: Matrix) -> Any:
 
     @intrinsic
     def transform(typing_context: Any, table: Any, target: Any, step: Any, vectors: Any, zero: Any) -> Any:
-        """Transform numbers at the addresses in a table, to a target, from plane to plane of which are `step` bytes.
+        """Load from the addresses in a table, transform, and store in the planes of a target, `step` bytes apart.
 
         At each address there are `vectors` registers.
         """
@@ -100,7 +100,7 @@ def from_planes(matrix: Matrix) -> Any:
 
     @intrinsic
     def transform(typing_context: Any, table: Any, behind: Any, source: Any, step: Any, vectors: Any, zero: Any) -> Any:
-        """Transform numbers of planes, `step` bytes apart, to so many bytes behind the addresses in a table.
+        """Transform planes, `step` bytes apart, and store at the addresses in a table, each moved by `behind` bytes.
 
         Of each plane there are `vectors` registers.
         """

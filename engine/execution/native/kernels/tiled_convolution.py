@@ -29,11 +29,12 @@ from engine.execution.native.lowering import (
 )
 
 REAL = FLOATS[0]
-TILES, CHUNK_BYTES = 64, 2**18
-"""Tiles of a chunk: so many, or as many as have planes of so many bytes in all."""
-NEAR_BYTES, FAR_TILES, FAR_BYTES = 2**21, 128, 2**23
-"""Planes of a weight that take more are in no near cache: chunks make them panel by panel, and have more tiles, so many
-or as many as have planes of so many bytes."""
+LEAST_TILES, CHUNK_BYTES = 64, 2**18
+"""Least number of tiles of a chunk; it has more if their planes take at most so many bytes."""
+NEAR_BYTES = 2**21
+"""The largest planes of a weight that are transformed once, before all chunks: they stay in a near cache."""
+LEAST_FAR_TILES, FAR_BYTES = 128, 2**23
+"""As for other chunks, where a weight is larger: each chunk transforms it, panel by panel."""
 MOST_BYTES, MOST_OF_GRADIENT = 2**24, 2**25
 """The largest planes of a row of tiles, and of the gradient of a weight."""
 OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = 170, 120
@@ -85,9 +86,9 @@ class Tiled:
 
     def chunk(self, *, far: bool = False) -> tuple[int, int]:
         """Return the images of a chunk and its rows of tiles."""
-        of_tile, least, nbytes = PLANES * REAL.itemsize * (self.inputs + self.outputs), TILES, CHUNK_BYTES
+        of_tile, least, nbytes = PLANES * REAL.itemsize * (self.inputs + self.outputs), LEAST_TILES, CHUNK_BYTES
         if far:
-            of_tile, least, nbytes = PLANES * REAL.itemsize * self.inputs, FAR_TILES, FAR_BYTES
+            of_tile, least, nbytes = PLANES * REAL.itemsize * self.inputs, LEAST_FAR_TILES, FAR_BYTES
         return self._cut(max(nbytes // of_tile, least))
 
     def _cut(self, most: int) -> tuple[int, int]:
@@ -186,9 +187,17 @@ def _geometry(
 ) -> tuple[Argument, ...]:
     """Return the words up to those of the weight: see `winograd`.
 
-    `planes` are those of the weight, and the bytes from one to the next; planes of the result, or of its cotangent,
-    have so many `registers` for a tile. Planes are a line longer than what is in them: numbers at the same place in all
-    of them would be in the same set of the caches.
+    Args:
+        found: the convolution.
+        x: the images.
+        y: the result, or its cotangent.
+        chunk: images and rows of tiles of a chunk.
+        planes: scratch memory for the planes of the weight, and the bytes from one to the next.
+        registers: of a tile in the planes of the result or cotangent.
+        memory: where scratch memory is taken from.
+
+    Planes are a cache line longer than their contents: else numbers at one place in all of them would be in one set of
+    the caches.
     """
     register, (images, rows) = vector_bytes(), chunk
     tiles = images * rows * found.tiles[1]

@@ -106,12 +106,22 @@ def list_places(a: Any, p: Any, table: Any, laid: Any, first: Any, rows: Any, re
 
 
 @inline
-def prepare(a: Any, row: Any, tiles: Any, first: Any, count: Any, top: Any, height: Any) -> None:
-    """List the places of the tiles from a row on, unless those of the last chunk were the same."""
+def begin_chunk(a: Any, number: Any, real: Any, stored: Any) -> Any:
+    """List the places of the tiles of a chunk, unless those of the last one were the same, and lay out its images.
+
+    Returns:
+        The first image, how many there are, tiles of each, the first row of the result and how many rows it has.
+    """
+    image, images, row, rows = chunk_of(a, number)
+    first, count = window_of(a, X, row, rows, 2)
+    top, height = window_of(a, Y, row, rows, 0)
+    tiles = rows * a[TILE_COLUMNS]
     if a[PREPARED] != row:
         a[PREPARED] = row
         list_places(a, X, a[X_PLACES], a[X_LAID], first, count, 2, row, tiles)
         list_places(a, Y, a[Y_PLACES], a[Y_LAID], top, height, 0, row, tiles)
+    lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
+    return image, images, tiles, top, height
 
 
 def convolve_chunks(a: Any) -> None:
@@ -122,12 +132,7 @@ def convolve_chunks(a: Any) -> None:
 
 def convolve_chunk(a: Any, number: Any) -> None:
     """Convolve a chunk of images: some whole ones, or some rows of one."""
-    image, images, row, rows = chunk_of(a, number)
-    first, count = window_of(a, X, row, rows, 2)
-    top, height = window_of(a, Y, row, rows, 0)
-    tiles = rows * a[TILE_COLUMNS]
-    prepare(a, row, tiles, first, count, top, height)
-    lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
+    image, images, tiles, top, height = begin_chunk(a, number, real, stored)
     read, position = a[X_PLANES], a[X + VECTORS] * a[REGISTER]
     for tile in range(images * tiles):
         image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
@@ -220,12 +225,7 @@ def correlate_chunks(a: Any) -> None:
     a[PREPARED] = -1
     lots = (a[IMAGES] + a[CHUNK_IMAGES] - 1) // a[CHUNK_IMAGES]
     for number in range(lots * ((a[TILE_ROWS] + a[CHUNK_ROWS] - 1) // a[CHUNK_ROWS])):
-        image, images, row, rows = chunk_of(a, number)
-        first, count = window_of(a, X, row, rows, 2)
-        top, height = window_of(a, Y, row, rows, 0)
-        tiles = rows * a[TILE_COLUMNS]
-        prepare(a, row, tiles, first, count, top, height)
-        lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
+        image, images, tiles, top, height = begin_chunk(a, number, real, stored)
         lay_out(a, Y, a[Y_LAID], image, images, top, height, real, stored)
         read, given = a[X_PLANES], a[Y_PLANES]
         for tile in range(images * tiles):
