@@ -108,6 +108,25 @@ def lose(server: ServerProcess) -> None:
     shutil.rmtree(server.data_dir)
 
 
+def halt(server: ServerProcess) -> None:
+    """Stop all threads of a server's process: until the kernel has told the last one, it may still commit."""
+    server.process.send_signal(signal.SIGSTOP)
+    give_up_at = time.monotonic() + PATIENCE
+    tasks = Path(f"/proc/{server.process.pid}/task")
+    while not all(map(is_halted, tasks.iterdir())):
+        assert time.monotonic() < give_up_at
+        time.sleep(0.001)
+
+
+def is_halted(thread: Path) -> bool:
+    """Return whether a thread, a folder below /proc, is stopped, or has ended."""
+    try:
+        state = thread.joinpath("stat").read_text("utf-8").rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state == "T"
+
+
 @contextmanager
 def storing_waits(url: str, session_id: str) -> Iterator[Callable[[], None]]:
     """Let no step of a session be stored within the block; yields what waits until one is being stored."""
@@ -166,7 +185,7 @@ def test_a_server_that_hangs_is_refused_when_it_wakes(start: Start, settings: di
             body = {"seq": 3, "inputs": {"x": [[0.9, 0.9, 0.9, 0.9]]}}
             refused = pool.submit(first.http.post, f"/v1/sessions/{session_id}:forward_backward", json=body)
             wait()
-            first.process.send_signal(signal.SIGSTOP)
+            halt(first)
         assert steps(heir.http, session_id, 3, 5) == expected[2:5]
         first.process.send_signal(signal.SIGCONT)
         assert refused.result(PATIENCE).status_code == 503
