@@ -70,7 +70,7 @@ class Kernel:
             body: the function of a block's address.
             dtypes: what `real` may be.
             name: what the kernel is called, unless as the body.
-            parts: functions that the body, and those behind them, call by these names; in them `real` is the dtype too.
+            parts: functions that the body, and later parts, call by these names, with its `real` and `stored`.
             of_float32: the parts in which `real` is float32 all the same.
             stored: what `stored` is, unless it is what `real` is.
         """

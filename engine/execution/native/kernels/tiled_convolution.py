@@ -30,7 +30,7 @@ from engine.execution.native.lowering import (
 
 REAL = FLOATS[0]
 LEAST_TILES, CHUNK_BYTES = 64, 2**18
-"""Least number of tiles of a chunk; it has more if their planes take at most so many bytes."""
+"""Minimum number of tiles per chunk, and the size in bytes up to which the planes of a chunk hold more tiles."""
 NEAR_BYTES = 2**21
 """The largest planes of a weight that are transformed once, before all chunks: they stay in a near cache."""
 LEAST_FAR_TILES, FAR_BYTES = 128, 2**23

@@ -202,24 +202,47 @@ def test_convolutions_by_tiles_of_any_extents_are_the_same(run_both: RunBoth) ->
         check(case, "float32", run_both)
 
 
-@pytest.mark.usefixtures("by_patches")
-@pytest.mark.parametrize("stride", [1, 2])
-def test_images_and_weights_may_be_channels_of_others(compiled: Compiled, stride: int) -> None:
+@pytest.mark.parametrize(
+    ("way", "dtype", "stride"),
+    [
+        ("by_patches", "float64", 1),
+        ("by_patches", "float64", 2),
+        pytest.param("by_tiles", "float32", 1, marks=needs_tiles),
+    ],
+)
+def test_images_and_weights_may_be_channels_of_others(
+    compiled: Compiled, request: pytest.FixtureRequest, way: str, dtype: str, stride: int
+) -> None:
     """So they are where shards compute channels of a result."""
-    x, weight = drawn((3, 9, 6, 5), "float64")[:, 2:6], drawn((7, 8, 3, 3), "float64")[:, 1:5]
+    request.getfixturevalue(way)
+    x, weight = drawn((3, 9, 6, 5), dtype)[:, 2:6], drawn((7, 8, 3, 3), dtype)[:, 1:5]
     window = Case(x.shape, 7, (3, 3), (stride, stride), SAME).window
     y = OPS["convolution"].body(x, weight, **window)
-    g = drawn((3, 9, *y.shape[2:]), "float64")[:, 1:8]
+    g = drawn((3, 9, *y.shape[2:]), dtype)[:, 1:8]
     for op, operands, more in (
         ("convolution", (x, weight), {}),
         ("convolution_input", (g, weight), {"shape": x.shape}),
         ("convolution_weight", (x, g), {"kernel": (3, 3)}),
     ):
         wanted = OPS[op].body(*operands, **more, **window)
-        whole = np.full((wanted.shape[0], wanted.shape[1] + 3, *wanted.shape[2:]), 7.0)
+        whole = np.full((wanted.shape[0], wanted.shape[1] + 3, *wanted.shape[2:]), 7, dtype)
         assert compiled(op, operands, [whole[:, 2:-1]], {**more, **window})
-        np.testing.assert_allclose(whole[:, 2:-1], wanted, rtol=1e-12, atol=1e-12)
+        assert_close([whole[:, 2:-1]], [wanted])
         assert (whole[:, [0, 1, -1]] == 7).all()
+
+
+@needs_tiles
+@pytest.mark.usefixtures("by_tiles")
+@pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+def test_operands_of_two_types_are_widened_first(compiled: Compiled) -> None:
+    case = TILED["odd extents"]
+    drawn_pair = drawn(case.x, "float32"), drawn((case.outputs, 16, 3, 3), "float32")
+    for half in range(2):
+        operands = [each.astype(BFLOAT16 if place == half else np.float32) for place, each in enumerate(drawn_pair)]
+        wanted = OPS["convolution"].body(*(each.astype(np.float32) for each in operands), **case.window)
+        actual = np.full(wanted.shape, 7, np.float32)
+        assert compiled("convolution", operands, [actual], case.window)
+        assert_close([actual], [wanted])
 
 
 @pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
