@@ -22,6 +22,7 @@ from tests.support.server import ServerProcess, serving
 
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 AXE = Path(__file__).with_name("vendor") / "axe.min.js"
+RELOADS = 10
 IRIS = next(example for example in EXAMPLES if example.name == "iris")
 
 
@@ -34,8 +35,17 @@ class Tab:
     errors: list[str] = field(default_factory=list)
 
     def open(self, address: str = "") -> None:
-        """Show an address of the page."""
+        """Show an address of the page.
+
+        Tests of clusters add network interfaces, at which Chromium aborts what it loads: then the page is loaded again.
+        """
+        known = len(self.errors)
         self.page.goto(f"{self.url}/{address}")
+        for _ in range(RELOADS):
+            if not any("net::ERR_NETWORK_CHANGED" in error for error in self.errors[known:]):
+                return
+            known = len(self.errors)
+            self.page.reload()
 
     def check_accessibility(self, only: str | None = None) -> None:
         """Fail with what axe-core finds by the rules of WCAG 2.2 A and AA, or by `only` one of them."""
