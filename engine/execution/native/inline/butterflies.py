@@ -61,14 +61,40 @@ def _transformed(emit: Emitter, x: Sequence[Complex]) -> list[Complex]:
         (a, c), (b, d) = _transformed(emit, x[::2]), _transformed(emit, x[1::2])
         turned = (d[1], emit.builder.fneg(d[0]))  # d times -i
         return [_plus(emit, a, b), _plus(emit, c, turned), _minus(emit, a, b), _minus(emit, c, turned)]
-    sums = []
-    for place in range(radix):
-        total = x[0]
-        for k in range(1, radix):
-            term = x[k] if place == 0 else _times(emit, x[k], _repeated_root(emit, place * k, radix))
-            total = _plus(emit, total, term)
-        sums.append(total)
-    return sums
+    return _odd_transformed(emit, x)
+
+
+def _odd_transformed(emit: Emitter, x: Sequence[Complex]) -> list[Complex]:
+    """Return the transform of an odd number of numbers.
+
+    With factors c - i s, results p and -p are x_0 + sum of c (x_k + x_-k), less and plus i times the sum of
+    s (x_k - x_-k). What all numbers have in common is no part of the differences.
+    """
+    radix, half = len(x), range(1, len(x) // 2 + 1)
+    sums = [_plus(emit, x[k], x[-k]) for k in half]
+    differences = [_minus(emit, x[k], x[-k]) for k in half]
+    results = [x[0]] * radix
+    for total in sums:
+        results[0] = _plus(emit, results[0], total)
+    for place in half:
+        roots = [_repeated_root(emit, place * k, radix) for k in half]
+        even = _weighted(emit, x[0], sums, [real for real, _ in roots])
+        odd = _weighted(emit, None, differences, [imaginary for _, imaginary in roots])
+        turned = (emit.builder.fneg(odd[1]), odd[0])  # odd times i
+        results[place], results[-place] = _plus(emit, even, turned), _minus(emit, even, turned)
+    return results
+
+
+def _weighted(emit: Emitter, start: Complex | None, numbers: Sequence[Complex], weights: Sequence[Any]) -> Complex:
+    """Return the sum of numbers times real weights, and of `start`."""
+    total = start
+    for (real, imaginary), weight in zip(numbers, weights, strict=True):
+        if total is None:
+            total = emit.builder.fmul(real, weight), emit.builder.fmul(imaginary, weight)
+        else:
+            total = emit.multiply_add(real, weight, total[0]), emit.multiply_add(imaginary, weight, total[1])
+    assert total is not None
+    return total
 
 
 def _butterfly(radix: int) -> Any:

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from engine.execution.native.inline.arithmetic import exp
-from engine.execution.native.kernel import inline
+from engine.execution.native.kernel import inline, inline_exact
 
 PIECE = 2048
 """Numbers that are added up in their own dtype, in as many lanes as the registers have; pieces are in float64."""
@@ -40,6 +40,19 @@ def largest(x: Any) -> Any:
     for i in range(x.size):
         top = larger(top, x[i])
     return top
+
+
+# Reordered, as sums in kernels may be, top + log would round to a unit in the last place of the largest number.
+@inline_exact
+def log_probability(x: Any, top: Any, log: Any) -> Any:
+    """Return (x - top) - log: log_softmax of x, from the largest of its row and the logarithm of the sum beyond it."""
+    return (x - top) - log
+
+
+@inline_exact
+def log_loss(x: Any, top: Any, log: Any) -> Any:
+    """Return the negative of `log_probability`."""
+    return log - (x - top)
 
 
 @inline

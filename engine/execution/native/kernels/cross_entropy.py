@@ -10,7 +10,7 @@ from engine.core.dtypes import INT64
 from engine.execution.native.inline.arithmetic import exp
 from engine.execution.native.inline.logarithm import log
 from engine.execution.native.inline.pointers import view
-from engine.execution.native.inline.rows import exponentials, largest
+from engine.execution.native.inline.rows import exponentials, largest, log_loss
 from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows, write_rows
 from engine.execution.native.kernel import inline, itemsize, kernel, real
 from engine.execution.native.lowering import Call, Status, Work, alike, lowers
@@ -60,7 +60,7 @@ def cross_entropy(a: Any) -> None:
         elif target < 0 or target >= classes:
             view(a[8], 1, np.int64)[0] = 1
         else:
-            losses[r] = np.log(total) - (logits[target] - top)
+            losses[r] = log_loss(logits[target], top, np.log(total))
         for i in range(chances.size):
             chances[i] *= share
 
@@ -88,7 +88,8 @@ def of_few_classes(a: Any, itemsize: Any, real: Any) -> None:
             elif target < 0 or target >= classes:
                 view(a[8], 1, np.int64)[0] = 1
             else:
-                losses[e] -= view(source + e * a[3] + target * itemsize, 1, real)[0] - tops[e]
+                logit = view(source + e * a[3] + target * itemsize, 1, real)[0]
+                losses[e] = log_loss(logit, tops[e], losses[e])
         step = classes * itemsize
         write_rows(a[6] + first * step, step, a[9], rows, classes, lanes, itemsize, real)
 

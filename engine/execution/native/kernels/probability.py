@@ -15,6 +15,7 @@ from engine.execution.native.inline.rows import (
     exponentials,
     exponentials_in_place,
     largest,
+    log_probability,
     total,
 )
 from engine.execution.native.inline.short_softmax import TOGETHER, add_exponentials, scratch_of_rows, write_rows
@@ -85,7 +86,7 @@ def log_softmax(a: Any) -> None:
         top = largest(x)
         log = real(np.log(exponentials(y, x, top)))
         for i in range(y.size):
-            y[i] = (x[i] - top) - log
+            y[i] = log_probability(x[i], top, log)
 
 
 @kernel

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.execution.native.inline.arcs import arc_cosine, atan, atan2
-from engine.execution.native.inline.arithmetic import exp
-from engine.execution.native.inline.hyperbolic import LN_2, acosh, asinh, atanh, cosh, sinh
+from engine.execution.native.inline.hyperbolic import acosh, asinh, atanh, cosh, sinh
 from engine.execution.native.inline.logarithm import bits_of, log1p_of_share
 from engine.execution.native.inline.pointers import float_of, whole_of
 from engine.execution.native.inline.polynomials import polynomial
@@ -60,9 +59,10 @@ def _cube_root(x: Any) -> Any:
 
 def _logaddexp2(x: Any, y: Any) -> Any:
     # Where both are one infinity their difference is NaN.
+    x, y = np.float64(x), np.float64(y)
     top = x if x >= y or x != x else y
-    gap = real(0) if x == y else abs(x - y)
-    return top + log1p_of_share(exp(gap * real(-LN_2))) * real(LOG2_E)
+    gap = 0.0 if x == y else abs(x - y)
+    return real(fused(log1p_of_share(exp2(-gap)), LOG2_E, top))
 
 
 UNARY: Mapping[str, Callable[[Any], Any]] = {
