@@ -1,7 +1,8 @@
-"""Transforms of Winograd's minimal filters F(2 x 2, 3 x 3), of as many channels at a time as a register has lanes.
+"""Transforms of Winograd's minimal filters, of as many channels at a time as a register has lanes.
 
-With the matrices below a result of 2 x 2 positions is A' ((G w G') o (B' x B)) A, where o multiplies number by number:
-16 multiplications instead of 36 (Winograd 1980; Lavin and Gray 2016, section 4.1). Its gradients are by the transposes.
+What they are by is in `engine.execution.native.inline.minimal_filters`: a form is the place of one in its list. A
+transformed tile has a number in each of several planes, which are matrices of their own, by tile and channel. Gradients
+are by the transposes.
 """
 
 from __future__ import annotations
@@ -14,42 +15,35 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.execution.native.inline.blocks import VECTORS, block_rows, choose, with_products
+from engine.execution.native.inline.minimal_filters import FORMS, Filter, Form, Matrix, transposed
 from engine.execution.native.inline.vectors import WORD, Emitter, vector_bytes
-
-Matrix = tuple[tuple[float, ...], ...]
-IMAGE: Matrix = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, -1, 0, 1))
-"""B', by which 4 x 4 places of an image are transformed."""
-WEIGHT: Matrix = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
-"""G."""
-RESULT: Matrix = ((1, 1, 1, 0), (0, 1, -1, 1))
-"""A', whose transpose transforms a cotangent."""
-PLANES = 16
-"""Numbers of a transformed tile: those of each are a matrix of their own, by tile and channel."""
-
-
-def transposed(matrix: Matrix) -> Matrix:
-    """Return the transpose of a matrix."""
-    return tuple(zip(*matrix, strict=True))
 
 
 def _combined(emit: Emitter, factors: Sequence[float], values: Sequence[Any]) -> Any:
-    """Return the sum of values times factors: first of those of each size, beginning with one that is added."""
+    """Return the sum of values times factors: first of those of each size, which are multiplied at once."""
     builder, total = emit.builder, None
-    for size in sorted({abs(factor) for factor in factors} - {0}):
+    for size in sorted({abs(factor) for factor in factors} - {0}, key=lambda size: size != 1):
         terms = [(factor, value) for factor, value in zip(factors, values, strict=True) if abs(factor) == size]
-        (_, part), *others = sorted(terms, key=lambda term: term[0] < 0)
+        (scale, part), *others = sorted(terms, key=lambda term: term[0] < 0)
         for factor, value in others:
-            part = builder.fadd(part, value) if factor > 0 else builder.fsub(part, value)
-        part = part if size == 1 else builder.fmul(part, emit.repeated(ir.Constant(emit.number, size)))
-        total = part if total is None else builder.fadd(total, part)
+            part = builder.fadd(part, value) if factor == scale else builder.fsub(part, value)
+        if total is None:
+            total = part if scale == 1 else builder.fmul(part, _repeated(emit, scale))
+        else:
+            total = emit.multiply_add(part, _repeated(emit, scale), total)
     return total
 
 
-def _both_ways(emit: Emitter, matrix: Matrix, values: Sequence[Any]) -> list[Any]:
-    """Return L X L' of a matrix L and a square X, row by row."""
-    extent = len(matrix[0])
-    columns = [[_combined(emit, row, values[column::extent]) for column in range(extent)] for row in matrix]
-    return [_combined(emit, row, taken) for taken in columns for row in matrix]
+def _repeated(emit: Emitter, number: float) -> Any:
+    return emit.repeated(ir.Constant(emit.number, number))
+
+
+def _both_ways(emit: Emitter, matrices: tuple[Matrix, Matrix], values: Sequence[Any]) -> list[Any]:
+    """Return L X R' of matrices L, R and X, which is given and returned row by row."""
+    left, right = matrices
+    extent = len(right[0])
+    columns = [[_combined(emit, row, values[column::extent]) for column in range(extent)] for row in left]
+    return [_combined(emit, row, taken) for taken in columns for row in right]
 
 
 def _by_vectors(emit: Emitter, vectors: Any, one: Callable[[Any], None]) -> None:
@@ -66,57 +60,42 @@ def _places(emit: Emitter, table: Any, count: int) -> list[Any]:
     return [emit.load(emit.at(table, (emit.word(8), k)), WORD) for k in range(count)]
 
 
-def to_planes(matrix: Matrix) -> Any:
+def _by_form(builder: Any, form: Any, matrix: Callable[[Filter], Matrix], one: Callable[[Any], None]) -> None:
+    """Write code for each form, given the matrices along its rows and columns; `form` chooses which runs."""
+
+    def of_form(kind: tuple[int]) -> None:
+        found: Form = FORMS[kind[0]]
+        one((matrix(found.rows), matrix(found.columns)))
+
+    choose(builder, form, [(number, (number,)) for number in range(len(FORMS))], of_form)
+
+
+def to_planes(matrix: Callable[[Filter], Matrix]) -> Any:
     """Return the function of kernels that transforms registers at listed addresses, to planes."""
-    extent = len(matrix[0])
 
     @intrinsic
-    def transform(typing_context: Any, table: Any, target: Any, step: Any, vectors: Any, zero: Any) -> Any:
+    def transform(typing_context: Any, form: Any, table: Any, target: Any, step: Any, vectors: Any, zero: Any) -> Any:
         """Load from the addresses in a table, transform, and store in the planes of a target, `step` bytes apart.
 
         At each address there are `vectors` registers.
         """
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            table, target, step, vectors, _ = arguments
+            form, table, target, step, vectors, _ = arguments
             emit = Emitter(builder, zero)
 
-            def one(shift: Any) -> None:
-                places = (builder.add(place, shift) for place in _places(emit, table, extent**2))
-                values = [emit.load(place, emit.vector) for place in places]
-                for plane, value in enumerate(_both_ways(emit, matrix, values)):
-                    emit.store(value, builder.add(emit.at(target, (step, plane)), shift))
+            def one(matrices: tuple[Matrix, Matrix]) -> None:
+                count = len(matrices[0][0]) * len(matrices[1][0])
 
-            _by_vectors(emit, vectors, one)
-            return context.get_dummy_value()
+                def transform_register(shift: Any) -> None:
+                    places = (builder.add(place, shift) for place in _places(emit, table, count))
+                    values = [emit.load(place, emit.vector) for place in places]
+                    for plane, value in enumerate(_both_ways(emit, matrices, values)):
+                        emit.store(value, builder.add(emit.at(target, (step, plane)), shift))
 
-        return types.void(*[types.int64] * 4, zero), generate
+                _by_vectors(emit, vectors, transform_register)
 
-    return transform
-
-
-def from_planes(matrix: Matrix) -> Any:
-    """Return the function of kernels that transforms planes to registers at listed addresses."""
-
-    @intrinsic
-    def transform(typing_context: Any, table: Any, behind: Any, source: Any, step: Any, vectors: Any, zero: Any) -> Any:
-        """Transform planes, `step` bytes apart, and store at the addresses in a table, each moved by `behind` bytes.
-
-        Of each plane there are `vectors` registers.
-        """
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            table, behind, source, step, vectors, _ = arguments
-            emit = Emitter(builder, zero)
-
-            def one(shift: Any) -> None:
-                planes = (builder.add(emit.at(source, (step, plane)), shift) for plane in range(PLANES))
-                values = _both_ways(emit, matrix, [emit.load(place, emit.vector) for place in planes])
-                written = builder.add(behind, shift)
-                for value, place in zip(values, _places(emit, table, len(values)), strict=True):
-                    emit.store(value, builder.add(place, written))
-
-            _by_vectors(emit, vectors, one)
+            _by_form(builder, form, matrix, one)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5, zero), generate
@@ -124,11 +103,47 @@ def from_planes(matrix: Matrix) -> Any:
     return transform
 
 
-image_to_planes = to_planes(IMAGE)
-weight_to_planes = to_planes(WEIGHT)
-cotangent_to_planes = to_planes(transposed(RESULT))
-result_from_planes = from_planes(RESULT)
-weight_from_planes = from_planes(transposed(WEIGHT))
+def from_planes(matrix: Callable[[Filter], Matrix]) -> Any:
+    """Return the function of kernels that transforms planes to registers at listed addresses."""
+
+    @intrinsic
+    def transform(
+        typing_context: Any, form: Any, table: Any, behind: Any, source: Any, step: Any, vectors: Any, zero: Any
+    ) -> Any:
+        """Transform planes, `step` bytes apart, and store at the addresses in a table, each moved by `behind` bytes.
+
+        Of each plane there are `vectors` registers.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form, table, behind, source, step, vectors, _ = arguments
+            emit = Emitter(builder, zero)
+
+            def one(matrices: tuple[Matrix, Matrix]) -> None:
+                count = len(matrices[0][0]) * len(matrices[1][0])
+
+                def transform_register(shift: Any) -> None:
+                    planes = (builder.add(emit.at(source, (step, plane)), shift) for plane in range(count))
+                    values = _both_ways(emit, matrices, [emit.load(place, emit.vector) for place in planes])
+                    written = builder.add(behind, shift)
+                    for value, place in zip(values, _places(emit, table, len(values)), strict=True):
+                        emit.store(value, builder.add(place, written))
+
+                _by_vectors(emit, vectors, transform_register)
+
+            _by_form(builder, form, matrix, one)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 6, zero), generate
+
+    return transform
+
+
+image_to_planes = to_planes(lambda used: used.image)
+weight_to_planes = to_planes(lambda used: used.weight)
+cotangent_to_planes = to_planes(lambda used: transposed(used.result))
+result_from_planes = from_planes(lambda used: used.result)
+weight_from_planes = from_planes(lambda used: transposed(used.weight))
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""When convolutions by 3 x 3 kernels go by tiles, and the calls that they are: see `winograd`, whose kernels these are.
+"""When convolutions by small kernels go by tiles, and the calls that they are: see `winograd`, whose kernels these are.
 
 Of float32 and bfloat16 only: float64 is for those who want the last bits, which a number far larger than its neighbours
 takes from the results of its tile.
@@ -7,16 +7,18 @@ takes from the results of its tile.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.core.value import Array
 from engine.execution.native.inline.blocks import VECTORS, block_rows
+from engine.execution.native.inline.minimal_filters import FORMS
 from engine.execution.native.inline.vectors import vector_bytes
-from engine.execution.native.inline.winograd import PLANES
 from engine.execution.native.kernel import FLOATS
 from engine.execution.native.kernels.correlation import computed, in_memory
 from engine.execution.native.kernels.wide_convolution import WEIGHT_BYTES
-from engine.execution.native.kernels.winograd import CONVOLUTION, DELIVERY, GRADIENT, TAPS, WEIGHT_PLANES
+from engine.execution.native.kernels.winograd import CONVOLUTION, DELIVERY, GRADIENT, WEIGHT_PLANES
 from engine.execution.native.lowering import (
     LINE,
     Argument,
@@ -37,11 +39,15 @@ LEAST_FAR_TILES, FAR_BYTES = 128, 2**23
 """As for other chunks, where a weight is larger: each chunk transforms it, panel by panel."""
 MOST_BYTES, MOST_OF_GRADIENT = 2**24, 2**25
 """The largest planes of a row of tiles, and of the gradient of a weight."""
-OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = 170, 120
-"""As many multiplications what is done with a channel of a tile counts beside its products: copies and transforms."""
-OF_KERNEL, OF_KERNEL_PACKED = 225, 800
-"""As many the transform of a kernel counts, and in a correlation its packing, unless the weight is so large that there
-would be products of patches."""
+OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = (170, 65, 65, 65), (120, 45, 45, 45)
+"""As many multiplications what is done with a channel of a tile counts beside its products, by form: copies and
+transforms."""
+OF_KERNEL, OF_KERNEL_PACKED = 25, 90
+"""As many an element of a kernel counts when it is transformed, and in a correlation when it is packed, unless the
+weight is so large that there would be products of patches."""
+Axis = tuple[int, int, int, tuple[int, int], int]
+"""Of an axis of a convolution: taps of the kernel, places of an image and of a result, zeros around, dilation."""
+ONE_PLACE: Axis = (1, 1, 1, (0, 0), 1)
 GAIN = 1.1
 """The least gain by tiles, counted so."""
 
@@ -51,11 +57,13 @@ class Tiled:
     """A convolution by tiles.
 
     Attributes:
+        form: the place of the filters in the list of forms.
         images, inputs, outputs: how many images and channels there are.
         extents, positions: rows and columns of an image, and of the result.
         zeros: above and to the left of an image.
     """
 
+    form: int
     images: int
     inputs: int
     outputs: int
@@ -66,29 +74,42 @@ class Tiled:
     @property
     def tiles(self) -> tuple[int, int]:
         """Rows and columns of the tiles of an image."""
-        return -(-self.positions[0] // 2), -(-self.positions[1] // 2)
+        rows, columns = FORMS[self.form].results
+        return -(-self.positions[0] // rows), -(-self.positions[1] // columns)
+
+    @property
+    def planes(self) -> int:
+        """How many numbers a transformed tile has."""
+        return FORMS[self.form].planes
+
+    @property
+    def taps(self) -> int:
+        """How many elements a kernel has."""
+        return math.prod(FORMS[self.form].kernel)
 
     @property
     def turned(self) -> Tiled:
         """The convolution of the result by turned kernels, which is the gradient by the images."""
-        top, left = self.zeros
-        return Tiled(self.images, self.outputs, self.inputs, self.positions, self.extents, (2 - top, 2 - left))
+        (rows, columns), (top, left) = FORMS[self.form].kernel, self.zeros
+        zeros = rows - 1 - top, columns - 1 - left
+        return Tiled(self.form, self.images, self.outputs, self.inputs, self.positions, self.extents, zeros)
 
     @property
     def row_bytes(self) -> int:
         """Bytes of the planes of a row of tiles, the fewest that a chunk has."""
-        return self.tiles[1] * PLANES * (registers_of(self.inputs) + registers_of(self.outputs)) * vector_bytes()
+        return self.tiles[1] * self.planes * (registers_of(self.inputs) + registers_of(self.outputs)) * vector_bytes()
 
     @property
     def is_far(self) -> bool:
         """Whether the planes of the weight are in no near cache."""
-        return PLANES * self.inputs * registers_of(self.outputs) * vector_bytes() > NEAR_BYTES
+        return self.planes * self.inputs * registers_of(self.outputs) * vector_bytes() > NEAR_BYTES
 
     def chunk(self, *, far: bool = False) -> tuple[int, int]:
         """Return the images of a chunk and its rows of tiles."""
-        of_tile, least, nbytes = PLANES * REAL.itemsize * (self.inputs + self.outputs), LEAST_TILES, CHUNK_BYTES
+        of_channel, least, nbytes = self.planes * REAL.itemsize, LEAST_TILES, CHUNK_BYTES
+        of_tile = of_channel * (self.inputs + self.outputs)
         if far:
-            of_tile, least, nbytes = PLANES * REAL.itemsize * self.inputs, LEAST_FAR_TILES, FAR_BYTES
+            of_tile, least, nbytes = of_channel * self.inputs, LEAST_FAR_TILES, FAR_BYTES
         return self._cut(max(nbytes // of_tile, least))
 
     def _cut(self, most: int) -> tuple[int, int]:
@@ -101,21 +122,22 @@ class Tiled:
     @property
     def gains(self) -> bool:
         """Whether it takes less time than a correlation of all kernel elements."""
-        return self._gains(OF_CHANNEL)
+        return self._gains(OF_CHANNEL[self.form])
 
     @property
     def gains_by_weight(self) -> bool:
         """Whether the gradient by the weight does."""
-        planes = PLANES * self.outputs * registers_of(self.inputs) * vector_bytes()
-        return planes <= MOST_OF_GRADIENT and self._gains(OF_CHANNEL_IN_GRADIENT)
+        planes = self.planes * self.outputs * registers_of(self.inputs) * vector_bytes()
+        return planes <= MOST_OF_GRADIENT and self._gains(OF_CHANNEL_IN_GRADIENT[self.form])
 
     def _gains(self, of_channel: int) -> bool:
         kernels, lanes = self.inputs * self.outputs, vector_bytes() // REAL.itemsize
         read, made = (registers_of(channels) * lanes for channels in (self.inputs, self.outputs))
-        of_tile = PLANES * self.inputs * made + of_channel * (read + made)
-        of_packing = OF_KERNEL_PACKED if kernels * TAPS * REAL.itemsize < WEIGHT_BYTES else 0
+        of_tile = self.planes * self.inputs * made + of_channel * (read + made)
+        of_packing = OF_KERNEL_PACKED if kernels * self.taps * REAL.itemsize < WEIGHT_BYTES else 0
         tiles, positions = (self.images * math.prod(extents) for extents in (self.tiles, self.positions))
-        return kernels * (positions * TAPS + of_packing) >= GAIN * (tiles * of_tile + kernels * OF_KERNEL)
+        elements = kernels * self.taps
+        return elements * (positions + of_packing) >= GAIN * (tiles * of_tile + elements * OF_KERNEL)
 
 
 def registers_of(channels: int) -> int:
@@ -128,16 +150,38 @@ def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | Non
     attrs, arrays = work.attrs, (image, weight, result)
     if any(computed(each) != REAL or not each.size for each in arrays) or len({x.dtype for x in work.inputs}) > 1:
         return None
-    if vector_bytes() < 32 or weight.shape[2:] != (3, 3) or attrs["groups"] != 1:
-        return None
-    if max(*attrs["stride"], *attrs["dilation"]) > 1 or not all(0 <= n <= 2 for pair in attrs["padding"] for n in pair):
+    if vector_bytes() < 32 or attrs["groups"] != 1 or max(attrs["stride"]) > 1:
         return None
     if not all(each[:1, :1].flags.c_contiguous for each in arrays):
         return None
-    (top, _), (left, _) = attrs["padding"]
-    extents, positions = ((each.shape[2], each.shape[3]) for each in (image, result))
-    found = Tiled(image.shape[0], weight.shape[1], weight.shape[0], extents, positions, (top, left))
+    axes = _rows_and_columns(weight.shape[2:], image.shape[2:], result.shape[2:], attrs["padding"], attrs["dilation"])
+    if axes is None:
+        return None
+    kernel, extents, positions, padding, _ = zip(*axes, strict=True)
+    form = next((number for number, form in enumerate(FORMS) if form.kernel == kernel), None)
+    if form is None or not all(0 <= n < taps for taps, pair in zip(kernel, padding, strict=True) for n in pair):
+        return None
+    zeros = padding[0][0], padding[1][0]
+    found = Tiled(form, image.shape[0], weight.shape[1], weight.shape[0], extents, positions, zeros)
     return found if found.row_bytes <= MOST_BYTES else None
+
+
+def _rows_and_columns(*properties: Sequence[Any]) -> list[Axis] | None:
+    """Return the rows and columns of a convolution without dilation, given the properties of each spatial axis.
+
+    One axis is taken as rows, which chunks may cut, and with a dilation of d as rows of d places, since taps meet those
+    in one column. None if there is no such convolution.
+    """
+    axes: list[Axis] = [*zip(*properties, strict=True)]
+    if len(axes) == 2 and axes[0] == ONE_PLACE:
+        axes.reverse()
+    if len(axes) == 1 or axes[1:] == [ONE_PLACE]:
+        taps, extent, count, (before, behind), dilation = axes[0]
+        if extent % dilation or count % dilation or before % dilation or behind % dilation:
+            return None
+        rows = taps, extent // dilation, count // dilation, (before // dilation, behind // dilation), 1
+        return [rows, (1, dilation, dilation, (0, 0), 1)]
+    return axes if len(axes) == 2 and all(axis[-1] == 1 for axis in axes) else None
 
 
 def convolve_tiles(found: Tiled, x: Array, weight: Array, y: Array) -> list[Call]:
@@ -154,11 +198,11 @@ def _convolve(found: Tiled, x: Array, weight: Array, steps: tuple[int, ...], y: 
     panel = min(registers_of(found.outputs), VECTORS)
     registers = panel if found.is_far else registers_of(found.outputs)
     step, memory = registers * found.inputs * vector_bytes() + LINE, Memory()
-    block, (planes,) = scratch_arrays(((PLANES * step // REAL.itemsize,), REAL))
+    block, (planes,) = scratch_arrays(((found.planes * step // REAL.itemsize,), REAL))
     images, rows = found.chunk(far=found.is_far)
     geometry = _geometry(found, x, y, (images, rows), (planes, step), panel, memory)
     delivery = (KernelAddress(DELIVERY[in_memory(y)], REAL), 0, 0, 0, 0)
-    words = (*geometry, weight, *steps, turned, *_taps(memory), found.is_far, *delivery)
+    words = (*geometry, weight, *steps, turned, *_taps(found, memory), found.is_far, *delivery)
     chunks, panels = -(-found.images // images) * -(-found.tiles[0] // rows), -(-registers // panel)
     transform = Call(WEIGHT_PLANES[in_memory(x)], REAL, words, memory.size, iterations=panels)
     convolve = Call(CONVOLUTION[in_memory(x)], REAL, words, memory.size, iterations=chunks)
@@ -169,10 +213,10 @@ def correlate_tiles(found: Tiled, x: Array, g: Array, weight: Argument, memory: 
     """Return the call of the gradient by a weight, which is written as float32."""
     rows = block_rows()[0]
     step = -(-found.outputs // rows) * rows * registers_of(found.inputs) * vector_bytes() + LINE
-    planes = (memory.take(PLANES * step), step)
+    planes = (memory.take(found.planes * step), step)
     geometry = _geometry(found, x, g, found.chunk(), planes, registers_of(found.outputs), memory)
-    kernel = TAPS * REAL.itemsize
-    words = (*geometry, weight, found.inputs * kernel, kernel, 0, *_taps(memory))
+    kernel = found.taps * REAL.itemsize
+    words = (*geometry, weight, found.inputs * kernel, kernel, 0, *_taps(found, memory))
     return Call(GRADIENT[in_memory(x)], REAL, words, memory.size)
 
 
@@ -199,23 +243,26 @@ def _geometry(
     Planes are a cache line longer than their contents: else numbers at one place in all of them would be in one set of
     the caches.
     """
-    register, (images, rows) = vector_bytes(), chunk
-    tiles = images * rows * found.tiles[1]
+    register, (images, rows), form = vector_bytes(), chunk, FORMS[found.form]
+    tiles, reach = images * rows * found.tiles[1], tuple(taps - 1 for taps in form.kernel)
     words: list[Argument] = [found.images, images, rows, *found.tiles]
+    words += [found.form, found.planes, found.taps, *form.results, *reach]
     scratch: list[Argument] = []
     operands = (
-        (x, found.inputs, found.extents, found.zeros, 2, registers_of(found.inputs)),
-        (y, found.outputs, found.positions, (0, 0), 0, registers),
+        (x, found.inputs, found.extents, found.zeros, reach, registers_of(found.inputs)),
+        (y, found.outputs, found.positions, (0, 0), (0, 0), registers),
     )
-    for operand, channels, extents, zeros, reach, transformed in operands:
+    for operand, channels, extents, zeros, more, transformed in operands:
         position = registers_of(channels) * register
         words += [operand, *operand.strides[:2], channels, *extents, *zeros, registers_of(channels)]
-        window, step = min(2 * rows + reach, extents[0]) * extents[1], tiles * transformed * register + LINE
-        laid, places = (1 + images * window) * position, tiles * (2 + reach) ** 2 * 8
-        scratch += [memory.take(laid), memory.take(places), memory.take(PLANES * step), step]
+        height, width = (results + others for results, others in zip(form.results, more, strict=True))
+        window = min(form.results[0] * rows + more[0], extents[0]) * extents[1]
+        step = tiles * transformed * register + LINE
+        laid, places = (1 + images * window) * position, tiles * height * width * 8
+        scratch += [memory.take(laid), memory.take(places), memory.take(found.planes * step), step]
     return (*words, *planes, *scratch, register, block_rows()[0], -1)
 
 
-def _taps(memory: Memory) -> tuple[Argument, Argument]:
+def _taps(found: Tiled, memory: Memory) -> tuple[Argument, Argument]:
     """Return scratch memory for some kernels, and for where their elements lie."""
-    return memory.take(TAPS * vector_bytes()), memory.take(TAPS * 8)
+    return memory.take(found.taps * vector_bytes()), memory.take(found.taps * 8)

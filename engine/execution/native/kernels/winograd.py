@@ -1,8 +1,8 @@
-"""Convolutions of images by 3 x 3 kernels without strides, as 16 matrix products of transformed tiles of 4 x 4 places.
+"""Convolutions of images by small kernels without strides, as matrix products of transformed tiles.
 
-They take 16 multiplications where correlations take 36: see `engine.execution.native.inline.winograd`. Copies of some
-images are laid out with the channels of a position as neighbours, which are transformed by registers; of each of the 16
-numbers of all tiles there is a matrix [tiles, channels], a plane.
+They take fewer multiplications than correlations: see `engine.execution.native.inline.minimal_filters`. Copies of some
+images are laid out with the channels of a position as neighbours, which are transformed by registers; of each of the
+numbers of all transformed tiles there is a matrix [tiles, channels], a plane.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from engine.execution.native.inline.matrix_tiles import product_tile, transpose
 from engine.execution.native.inline.pointers import call_with, size_of, view
 from engine.execution.native.inline.rows import fill
 from engine.execution.native.inline.winograd import (
-    PLANES,
     cotangent_to_planes,
     image_to_planes,
     outer_tile,
@@ -28,31 +27,31 @@ from engine.execution.native.kernels.blocked_product import panel_vectors
 from engine.execution.native.kernels.correlation import kernels_of
 from engine.execution.native.kernels.shared_loop import round_parts, run_round
 
-TAPS = 9
-SQUARE = 4
-"""Positions of a tile."""
 DEPTH = 256
 """Number of products that are summed in registers before their sum is added to the result."""
 
 IMAGES, CHUNK_IMAGES, CHUNK_ROWS, TILE_ROWS, TILE_COLUMNS = range(5)
 """Words: images, those of a chunk, rows of tiles of a chunk, rows and columns of the tiles of an image;"""
-X, Y = 5, 14
+FORM, PLANES, TAPS, RESULT_ROWS, RESULT_COLUMNS, REACH_ROWS, REACH_COLUMNS = range(5, 12)
+"""the form, its planes, elements of a kernel, rows and columns of a tile of a result, and by how many more places an
+image's goes on;"""
+X, Y = 12, 21
 """of the images, and of the result or its cotangent, the words that follow;"""
 SOURCE, IMAGE_STEP, CHANNEL_STEP, CHANNELS, HEIGHT, WIDTH, TOP, LEFT, VECTORS = range(9)
 """address, bytes from image to image and channel to channel, channels, rows, columns, zeros above and to the left,
 registers that hold the channels of a position;"""
-PLANES_OF_WEIGHT, WEIGHT_STEP = 23, 24
+PLANES_OF_WEIGHT, WEIGHT_STEP = 30, 31
 """scratch memory for planes of a weight, its gradient, or a panel of it, and bytes from one to the next;"""
-X_LAID, X_PLACES, X_PLANES, X_STEP, Y_LAID, Y_PLACES, Y_PLANES, Y_STEP = range(25, 33)
+X_LAID, X_PLACES, X_PLANES, X_STEP, Y_LAID, Y_PLACES, Y_PLANES, Y_STEP = range(32, 40)
 """scratch memory for the images of a chunk laid out, the places of their tiles, their planes, and bytes from one to the
 next; and for the result or cotangent: planes of a result are those of a panel;"""
-REGISTER, MOST_ROWS, PREPARED, WEIGHT = 33, 34, 35, 36
+REGISTER, MOST_ROWS, PREPARED, WEIGHT = 40, 41, 42, 43
 """bytes of a register, most rows of a tile of a product, from which row of tiles on places are listed, and of the
 weight, or its gradient, the words that follow:"""
 KERNELS, OUTPUT_STEP, INPUT_STEP, TURNED, TAPS_LAID, TAPS_PLACES = range(6)
 """address, bytes from output to output and input to input, whether kernels are turned; scratch memory for some kernels
 and for where their elements lie."""
-FAR, DELIVER, DELIVER_IMAGE, DELIVER_IMAGES, DELIVER_FIRST, DELIVER_ROWS = range(42, 48)
+FAR, DELIVER, DELIVER_IMAGE, DELIVER_IMAGES, DELIVER_FIRST, DELIVER_ROWS = range(49, 55)
 """Of a convolution also whether each chunk transforms the weight, panel by panel, and not a call before it all at once;
 the address of the kernel that delivers the results of a chunk, and what is set before it is called."""
 
@@ -68,8 +67,8 @@ def chunk_of(a: Any, number: Any) -> Any:
 @inline
 def window_of(a: Any, p: Any, row: Any, rows: Any, reach: Any) -> Any:
     """Return the first row of an operand that some rows of tiles meet, and how many they are."""
-    first = max(2 * row - a[p + TOP], 0)
-    return first, min(2 * (row + rows) + reach - a[p + TOP], a[p + HEIGHT]) - first
+    first = max(a[RESULT_ROWS] * row - a[p + TOP], 0)
+    return first, min(a[RESULT_ROWS] * (row + rows) + reach - a[p + TOP], a[p + HEIGHT]) - first
 
 
 @inline
@@ -90,15 +89,22 @@ def lay_out(
 
 
 @inline
-def list_places(a: Any, p: Any, table: Any, laid: Any, first: Any, rows: Any, reach: Any, row: Any, tiles: Any) -> None:
-    """List where the places of all tiles of a chunk lie in a layout; those outside of the images in front of it."""
+def list_places(
+    a: Any, p: Any, table: Any, laid: Any, first: Any, rows: Any, below: Any, right: Any, row: Any, tiles: Any
+) -> None:
+    """List where the places of all tiles of a chunk lie in a layout; those outside of the images in front of it.
+
+    Tiles are as large as those of a result, and some rows `below` and columns to the `right`.
+    """
     position, columns = a[p + VECTORS] * a[REGISTER], a[TILE_COLUMNS]
-    places, number = view(table, a[CHUNK_IMAGES] * tiles * (2 + reach) * (2 + reach), np.int64), 0
+    height, width, number = a[RESULT_ROWS] + below, a[RESULT_COLUMNS] + right, 0
+    places = view(table, a[CHUNK_IMAGES] * tiles * height * width, np.int64)
     for image in range(a[CHUNK_IMAGES]):
         for tile in range(tiles):
-            top, left = 2 * (row + tile // columns) - a[p + TOP], 2 * (tile % columns) - a[p + LEFT]
-            for u in range(top, top + 2 + reach):
-                for v in range(left, left + 2 + reach):
+            top = a[RESULT_ROWS] * (row + tile // columns) - a[p + TOP]
+            left = a[RESULT_COLUMNS] * (tile % columns) - a[p + LEFT]
+            for u in range(top, top + height):
+                for v in range(left, left + width):
                     inside = (u >= first) & (u < first + rows) & (v >= 0) & (v < a[p + WIDTH])
                     place = 1 + (image * rows + u - first) * a[p + WIDTH] + v
                     places[number] = laid + (place * position if inside else 0)
@@ -113,13 +119,13 @@ def begin_chunk(a: Any, number: Any, real: Any, stored: Any) -> Any:
         The first image, how many there are, tiles of each, the first row of the result and how many rows it has.
     """
     image, images, row, rows = chunk_of(a, number)
-    first, count = window_of(a, X, row, rows, 2)
+    first, count = window_of(a, X, row, rows, a[REACH_ROWS])
     top, height = window_of(a, Y, row, rows, 0)
     tiles = rows * a[TILE_COLUMNS]
     if a[PREPARED] != row:
         a[PREPARED] = row
-        list_places(a, X, a[X_PLACES], a[X_LAID], first, count, 2, row, tiles)
-        list_places(a, Y, a[Y_PLACES], a[Y_LAID], top, height, 0, row, tiles)
+        list_places(a, X, a[X_PLACES], a[X_LAID], first, count, a[REACH_ROWS], a[REACH_COLUMNS], row, tiles)
+        list_places(a, Y, a[Y_PLACES], a[Y_LAID], top, height, 0, 0, row, tiles)
     lay_out(a, X, a[X_LAID], image, images, first, count, real, stored)
     return image, images, tiles, top, height
 
@@ -135,7 +141,7 @@ def convolve_chunk(a: Any, number: Any) -> None:
     image, images, tiles, top, height = begin_chunk(a, number, real, stored)
     read, position = a[X_PLANES], a[X + VECTORS] * a[REGISTER]
     for tile in range(images * tiles):
-        image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
+        image_to_planes(a[FORM], a[X_PLACES] + tile * 8 * a[PLANES], read, a[X_STEP], a[X + VECTORS], real(0))
         read += position
     panel = 0
     while panel < a[Y + VECTORS]:
@@ -146,8 +152,8 @@ def convolve_chunk(a: Any, number: Any) -> None:
         multiply_panel(a, images * tiles, taken, weight, real)
         made = a[Y_PLANES]
         for tile in range(images * tiles):
-            places = a[Y_PLACES] + tile * 8 * SQUARE
-            result_from_planes(places, panel * a[REGISTER], made, a[Y_STEP], taken, real(0))
+            places = a[Y_PLACES] + tile * 8 * a[RESULT_ROWS] * a[RESULT_COLUMNS]
+            result_from_planes(a[FORM], places, panel * a[REGISTER], made, a[Y_STEP], taken, real(0))
             made += taken * a[REGISTER]
         panel += taken
     a[DELIVER_IMAGE], a[DELIVER_IMAGES], a[DELIVER_FIRST], a[DELIVER_ROWS] = image, images, top, height
@@ -159,12 +165,12 @@ def transform_panel(a: Any, panel: Any, taken: Any, target: Any, real: Any, stor
     """Transform the kernels of a panel: of some outputs, those that a product takes at a time."""
     register, lanes, step = a[REGISTER], a[REGISTER] // size_of(real), a[WEIGHT + OUTPUT_STEP]
     places, laid = a[WEIGHT + TAPS_PLACES], a[WEIGHT + TAPS_LAID]
-    list_taps(places, laid, register, a[WEIGHT + TURNED])
+    list_taps(places, laid, register, a[TAPS], a[WEIGHT + TURNED])
     for c in range(a[X + CHANNELS]):
         for first in range(panel * lanes, (panel + taken) * lanes, lanes):
             source = a[WEIGHT + KERNELS] + first * step + c * a[WEIGHT + INPUT_STEP]
-            transpose(laid, register, source, step, min(lanes, a[Y + CHANNELS] - first), TAPS, (real(0), stored(0)))
-            weight_to_planes(places, target, a[WEIGHT_STEP], 1, real(0))
+            transpose(laid, register, source, step, min(lanes, a[Y + CHANNELS] - first), a[TAPS], (real(0), stored(0)))
+            weight_to_planes(a[FORM], places, target, a[WEIGHT_STEP], 1, real(0))
             target += register
 
 
@@ -178,11 +184,11 @@ def transform_near(a: Any, number: Any) -> None:
 
 
 @inline
-def list_taps(table: Any, laid: Any, register: Any, turned: Any) -> None:
+def list_taps(table: Any, laid: Any, register: Any, taps: Any, turned: Any) -> None:
     """List the places of the elements of a kernel, from the last one to the first if it is turned."""
-    places = view(table, TAPS, np.int64)
-    for k in range(TAPS):
-        places[k] = laid + (TAPS - 1 - k if turned else k) * register
+    places = view(table, taps, np.int64)
+    for k in range(taps):
+        places[k] = laid + (taps - 1 - k if turned else k) * register
 
 
 @inline
@@ -190,7 +196,7 @@ def multiply_panel(a: Any, tiles: Any, taken: Any, weight: Any, real: Any) -> No
     """Multiply the planes of a chunk by those of a panel of the weight."""
     register, size, depth = a[REGISTER], size_of(real), a[X + CHANNELS]
     read, made, columns = a[X + VECTORS] * register, taken * register, taken * register // size
-    for plane in range(PLANES):
+    for plane in range(a[PLANES]):
         left, right = a[X_PLANES] + plane * a[X_STEP], weight + plane * a[WEIGHT_STEP]
         target, tile = a[Y_PLANES] + plane * a[Y_STEP], 0
         while tile < tiles:
@@ -229,8 +235,9 @@ def correlate_chunks(a: Any) -> None:
         lay_out(a, Y, a[Y_LAID], image, images, top, height, real, stored)
         read, given = a[X_PLANES], a[Y_PLANES]
         for tile in range(images * tiles):
-            image_to_planes(a[X_PLACES] + tile * 8 * PLANES, read, a[X_STEP], a[X + VECTORS], real(0))
-            cotangent_to_planes(a[Y_PLACES] + tile * 8 * SQUARE, given, a[Y_STEP], a[Y + VECTORS], real(0))
+            image_to_planes(a[FORM], a[X_PLACES] + tile * 8 * a[PLANES], read, a[X_STEP], a[X + VECTORS], real(0))
+            places = a[Y_PLACES] + tile * 8 * a[RESULT_ROWS] * a[RESULT_COLUMNS]
+            cotangent_to_planes(a[FORM], places, given, a[Y_STEP], a[Y + VECTORS], real(0))
             read += a[X + VECTORS] * a[REGISTER]
             given += a[Y + VECTORS] * a[REGISTER]
         add_products(a, images * tiles, number, real)
@@ -242,7 +249,7 @@ def add_products(a: Any, tiles: Any, resume: Any, real: Any) -> None:
     """Add the products of the planes of a chunk to those of the gradient."""
     register, vectors = a[REGISTER], a[X + VECTORS]
     read, given = vectors * register, a[Y + VECTORS] * register
-    for plane in range(PLANES):
+    for plane in range(a[PLANES]):
         left, right = a[Y_PLANES] + plane * a[Y_STEP], a[X_PLANES] + plane * a[X_STEP]
         target, column = a[PLANES_OF_WEIGHT] + plane * a[WEIGHT_STEP], 0
         while column < vectors:
@@ -259,15 +266,15 @@ def put_gradient(a: Any, real: Any) -> None:
     """Transform the planes of the gradient of a weight, to where it belongs."""
     register, lanes = a[REGISTER], a[REGISTER] // size_of(real)
     places, laid = a[WEIGHT + TAPS_PLACES], a[WEIGHT + TAPS_LAID]
-    list_taps(places, laid, register, 0)
+    list_taps(places, laid, register, a[TAPS], 0)
     for o in range(a[Y + CHANNELS]):
         for vector in range(a[X + VECTORS]):
             source = a[PLANES_OF_WEIGHT] + (o * a[X + VECTORS] + vector) * register
-            weight_from_planes(places, 0, source, a[WEIGHT_STEP], 1, real(0))
+            weight_from_planes(a[FORM], places, 0, source, a[WEIGHT_STEP], 1, real(0))
             step, channels = a[WEIGHT + INPUT_STEP], min(lanes, a[X + CHANNELS] - vector * lanes)
             target = a[WEIGHT + KERNELS] + o * a[WEIGHT + OUTPUT_STEP] + vector * lanes * step
-            for k in range(0, TAPS, lanes):
-                place, taps = target + k * size_of(real), min(lanes, TAPS - k)
+            for k in range(0, a[TAPS], lanes):
+                place, taps = target + k * size_of(real), min(lanes, a[TAPS] - k)
                 transpose(place, step, laid + k * register, register, taps, channels, real(0))
 
 

@@ -12,6 +12,7 @@ import pytest
 from engine.core.dtypes import BFLOAT16
 from engine.core.registry import OPS
 from engine.core.value import Array
+from engine.execution.native.inline.minimal_filters import FORMS
 from engine.execution.native.inline.vectors import vector_bytes
 from engine.execution.native.kernels import convolution as convolutions
 from engine.execution.native.kernels import tiled_convolution, wide_convolution
@@ -128,6 +129,14 @@ TILED = {
     "more channels than are summed at a time": Case((2, 300, 4, 4), 70, (3, 3), padding=SAME),
     "outputs of four panels": Case((2, 6, 4, 4), 130, (3, 3), padding=SAME),
     "one position": Case((4, 16, 3, 3), 16, (3, 3)),
+    "one axis": Case((5, 20, 37), 24, (3,), (1,), ((1, 1),), (1,)),
+    "one axis in pieces": Case((2, 16, 700), 17, (3,), (1,), ((2, 0),), (1,)),
+    "one row": Case((3, 9, 1, 10), 16, (1, 3), padding=((0, 0), (1, 2))),
+    "one axis, four taps": Case((3, 12, 50), 20, (4,), (1,), ((1, 2),), (1,)),
+    "one axis, five taps": Case((3, 12, 50), 20, (5,), (1,), ((2, 2),), (1,)),
+    "one axis with dilation": Case((3, 12, 48), 20, (3,), (1,), ((8, 0),), (4,)),
+    "one row with dilation": Case((3, 12, 1, 48), 20, (1, 3), (1, 1), ((0, 0), (3, 3)), (1, 3)),
+    "along rows of more columns": Case((2, 18, 11, 5), 16, (3, 1), padding=((1, 0), (0, 0))),
 }
 
 
@@ -174,6 +183,9 @@ def test_large_convolutions_go_by_tiles_and_small_ones_do_not() -> None:
     for channels, extent, tiled in ((32, 16, True), (64, 8, True), (8, 32, False), (4, 16, False)):
         names = names_of(Case((8, channels, extent, extent), channels, (3, 3), padding=SAME))
         assert (names == BY_TILES) == (tiled and vector_bytes() >= 32), (channels, extent)
+    for channels, dilation, tiled in ((64, 1, True), (64, 4, True), (64, 3, False), (8, 1, False)):
+        case = Case((8, channels, 200), channels, (3,), (1,), ((dilation, dilation),), (dilation,))
+        assert (names_of(case) == BY_TILES) == (tiled and vector_bytes() >= 32), (channels, dilation)
 
 
 @needs_tiles
@@ -195,10 +207,13 @@ def test_numbers_that_are_not_finite_reach_their_windows_and_no_other_tiles(run_
 def test_convolutions_by_tiles_of_any_extents_are_the_same(run_both: RunBoth) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for _ in range(150):
-        padding = [(int(before), int(behind)) for before, behind in draw.integers(0, 3, (2, 2))]
-        extents = [max(int(draw.integers(1, 24)), 3 - sum(zeros)) for zeros in padding]
+        kernel = FORMS[draw.integers(len(FORMS))].kernel
+        padding = [(int(draw.integers(taps)), int(draw.integers(taps))) for taps in kernel]
+        extents = [
+            max(int(draw.integers(1, 24)), taps - sum(zeros)) for taps, zeros in zip(kernel, padding, strict=True)
+        ]
         images, inputs, outputs = (int(draw.integers(1, most)) for most in (6, 50, 50))
-        case = Case((images, inputs, *extents), outputs, (3, 3), padding=tuple(padding))
+        case = Case((images, inputs, *extents), outputs, kernel, padding=tuple(padding))
         check(case, "float32", run_both)
 
 
