@@ -127,6 +127,9 @@ def _by_eigenvalues(x: Array) -> tuple[Array, Array, Array]:
 
 
 def _thin(x: Array) -> tuple[Array, Array, Array]:
+    # LAPACK's gesdd does not come to an end with some infinite numbers.
+    if not np.isfinite(x).all():
+        raise np.linalg.LinAlgError
     u, s, vt = np.linalg.svd(x, full_matrices=False)
     return u, s, vt
 

@@ -81,6 +81,8 @@ def _acosh(x: Any) -> Any:
         huge = x > HUGE
         t = 1.0 if huge else x - 1.0
         value = log1p(t + np.sqrt(2.0 * t + t * t))
+        # Far below 1 the sum of both rounds to -1 and more.
+        value = np.nan if x < 1.0 else value
         return log(x) + LN_2 if huge else value
 
     return area

@@ -19,8 +19,6 @@ from engine.execution.native.lowering import lowers
 
 LEAST_SQUARED, MOST_SQUARED = 1e-140, 1e150
 """Magnitudes of float64 between which a square is a normal number, and so is a sum of two."""
-TINY = 2.0**-960
-"""Below this the rest of a cube has fewer digits than a float64."""
 THIRD, TWO_NINTHS = 1.0 / 3.0, 2.0 / 9.0
 CUBE_BIAS = 715094163
 CUBE = (0.145996192886612446982, -0.758397934778766047437, 1.621429720105354466140, -1.88497979543377169875,
@@ -41,10 +39,11 @@ def _hypot(x: Any, y: Any) -> Any:
 
 
 def _cube_root(x: Any) -> Any:
-    # Numbers below the normal ones are taken times 2^54, whose root is 2^18.
+    # What is below 1 is taken times 2^54, whose root is 2^18, and the rest by it: no cube of a root is beyond the
+    # largest number, or so small that its rest has fewer digits.
     size = abs(np.float64(x))
-    tiny = size < TINY
-    size = size * 2.0**54 if tiny else size
+    small = size < 1.0
+    size *= 2.0**54 if small else 2.0**-54
     # A third of the exponent, in the upper half of the bits, makes 5 bits of the root, a polynomial 23, Halley's method
     # the rest.
     root = float_of((whole_of(np.float64(bits_of(size) >> 32) * THIRD) + CUBE_BIAS) << 32)
@@ -53,7 +52,7 @@ def _cube_root(x: Any) -> Any:
     squared = root * root
     excess = (fused(squared, root, -size) + fused(root, root, -squared) * root) / size
     root -= root * excess * (THIRD - TWO_NINTHS * excess)
-    root = root * 2.0**-18 if tiny else root
+    root *= 2.0**-18 if small else 2.0**18
     return real(np.copysign(root, x) if (size > 0.0) & (size < np.inf) else x)
 
 
