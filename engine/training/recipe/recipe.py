@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -193,7 +194,7 @@ class Recipe:
             raise DocumentError([Finding("/validation/split", "out_of_range", "no batch is left to train on")])
         return replace(self, validation=replace(self.validation, split=share))
 
-    @property
+    @cached_property
     def groups(self) -> ParameterGroups:
         """The optimizers of the parameters, with slots of momentum if the schedule cycles it."""
         momentum = self.schedule.momentum(epoch=0, step=0)
@@ -201,12 +202,12 @@ class Recipe:
             return self.optimizer
         return self.optimizer.with_momentum(momentum)
 
-    @property
+    @cached_property
     def closure(self) -> bool:
         """Whether the optimizer evaluates the loss several times a step."""
         return isinstance(self.optimizer.rest, LBFGS)
 
-    @property
+    @cached_property
     def nonfinite(self) -> Literal["continue", "stop", "skip", "roll_back"]:
         """The reaction to a gradient that is not finite."""
         if self.clip.nonfinite == "error":
@@ -215,28 +216,28 @@ class Recipe:
             return "skip"
         return (self.divergence or Divergence()).action
 
-    @property
+    @cached_property
     def scaled(self) -> bool:
         """Whether the loss is scaled, and steps that overflow are skipped."""
         return self.precision == "mixed_float16"
 
-    @property
+    @cached_property
     def guarded(self) -> bool:
         """Whether the plan of a step leaves the arrays unchanged if its gradients are not finite."""
         return self.scaled or self.nonfinite in ("skip", "roll_back") or self.clip.nonfinite == "error"
 
-    @property
+    @cached_property
     def watched(self) -> bool:
         """Whether the fit checks the loss and the norm of the gradients after each step, and fails by them."""
         return self.nonfinite == "stop" and not self.guarded
 
-    @property
+    @cached_property
     def reports_skipped(self) -> bool:
         """Whether metric rows say if their step was skipped."""
         chosen = self.divergence is not None and self.divergence.action != "continue"
         return self.scaled or self.clip.nonfinite != "apply" or chosen
 
-    @property
+    @cached_property
     def higher_is_better(self) -> dict[str, bool]:
         """Whether larger values are better, for each metric by its name in rows."""
         return {metric.row_name: metric.goal == "max" for metric in self.metrics}
