@@ -98,6 +98,10 @@ class Form:
 
 
 ONE = minimal_filter(1, 1)
-SQUARE = minimal_filter(2, 3)
-FORMS = (Form(SQUARE, SQUARE), *(Form(minimal_filter(7 - taps, taps), ONE) for taps in (3, 4, 5)))
-"""For kernels of 3 x 3 elements, and of 3 to 5 along rows."""
+FORMS = (
+    Form(minimal_filter(2, 3), minimal_filter(2, 3)),
+    Form(minimal_filter(4, 3), minimal_filter(4, 3)),
+    Form(minimal_filter(2, 5), minimal_filter(2, 5)),
+    *(Form(minimal_filter(7 - taps, taps), ONE) for taps in (3, 4, 5)),
+)
+"""For kernels of 3 x 3 and 5 x 5 elements, and of 3 to 5 along rows."""

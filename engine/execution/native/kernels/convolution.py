@@ -32,6 +32,7 @@ from engine.execution.native.kernels.tiled_convolution import (
     convolve_tiles,
     convolve_tiles_back,
     correlate_tiles,
+    fastest,
     tiled,
 )
 from engine.execution.native.kernels.wide_convolution import convolve, convolve_back, convolve_weight, wide
@@ -300,7 +301,7 @@ def _has_halves(work: Work) -> bool:
 def _(work: Work) -> list[Call] | None:
     x, weight = work.inputs
     (y,) = work.outputs
-    if (found := tiled(x, weight, y, work)) and found.gains:
+    if found := fastest(tiled(x, weight, y, work)):
         return convolve_tiles(found, x, weight, y)
     if large := wide(x, weight, y, work):
         return None if _has_halves(work) else convolve(large, x, weight, y)
@@ -318,8 +319,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     g, weight = work.inputs
     (x,) = work.outputs
-    if (found := tiled(x, weight, g, work)) and found.turned.gains:
-        return convolve_tiles_back(found.turned, g, weight, x)
+    if found := fastest([way.turned for way in tiled(x, weight, g, work)]):
+        return convolve_tiles_back(found, g, weight, x)
     if large := wide(x, weight, g, work):
         return None if _has_halves(work) else convolve_back(large, g, weight, x)
     if not _are_taken(g, weight, x) or not x.size or not weight.size or not g.size:
@@ -340,9 +341,8 @@ def _(work: Work) -> list[Call] | None:
 def _(work: Work) -> list[Call] | None:
     x, g = work.inputs
     (weight,) = work.outputs
-    found = tiled(x, weight, g, work)
-    by_tiles = found is not None and found.gains_by_weight
-    if not by_tiles and (large := wide(x, weight, g, work)):
+    found = fastest(tiled(x, weight, g, work), by_weight=True)
+    if found is None and (large := wide(x, weight, g, work)):
         return None if _has_halves(work) else convolve_weight(large, x, g, weight)
     if not _are_taken(x, g, weight) or not x.size or not g.size or not weight.size:
         return None
@@ -351,7 +351,7 @@ def _(work: Work) -> list[Call] | None:
         return None if weight.dtype is BFLOAT16 else pointwise_weight(x, g, weight, groups)
     memory = Memory()
     total = memory.take(weight.size * FLOATS[0].itemsize) if weight.dtype is BFLOAT16 else weight
-    if found is not None and by_tiles:
+    if found is not None:
         calls = [correlate_tiles(found, x, g, total, memory)]
     else:
         calls = [weight_gradient(work, total, memory)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.core.value import Array
@@ -39,7 +39,7 @@ LEAST_FAR_TILES, FAR_BYTES = 128, 2**23
 """As for other chunks, where a weight is larger: each chunk transforms it, panel by panel."""
 MOST_BYTES, MOST_OF_GRADIENT = 2**24, 2**25
 """The largest planes of a row of tiles, and of the gradient of a weight."""
-OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = (170, 65, 65, 65), (120, 45, 45, 45)
+OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = (170, 650, 650, 65, 65, 65), (120, 500, 500, 45, 45, 45)
 """As many multiplications what is done with a channel of a tile counts beside its products, by form: copies and
 transforms."""
 OF_KERNEL, OF_KERNEL_PACKED = 25, 90
@@ -48,6 +48,8 @@ weight is so large that there would be products of patches."""
 Axis = tuple[int, int, int, tuple[int, int], int]
 """Of an axis of a convolution: taps of the kernel, places of an image and of a result, zeros around, dilation."""
 ONE_PLACE: Axis = (1, 1, 1, (0, 0), 1)
+COARSE, COARSE_BY_WEIGHT = {1}, {1, 2}
+"""Forms for bfloat16 only, and for its gradients of a weight: their errors are 3 to 10 times those of a correlation."""
 GAIN = 1.1
 """The least gain by tiles, counted so."""
 
@@ -61,6 +63,7 @@ class Tiled:
         images, inputs, outputs: how many images and channels there are.
         extents, positions: rows and columns of an image, and of the result.
         zeros: above and to the left of an image.
+        rounded: whether operands are bfloat16.
     """
 
     form: int
@@ -70,6 +73,7 @@ class Tiled:
     extents: tuple[int, int]
     positions: tuple[int, int]
     zeros: tuple[int, int]
+    rounded: bool
 
     @property
     def tiles(self) -> tuple[int, int]:
@@ -92,7 +96,9 @@ class Tiled:
         """The convolution of the result by turned kernels, which is the gradient by the images."""
         (rows, columns), (top, left) = FORMS[self.form].kernel, self.zeros
         zeros = rows - 1 - top, columns - 1 - left
-        return Tiled(self.form, self.images, self.outputs, self.inputs, self.positions, self.extents, zeros)
+        return replace(
+            self, inputs=self.outputs, outputs=self.inputs, extents=self.positions, positions=self.extents, zeros=zeros
+        )
 
     @property
     def row_bytes(self) -> int:
@@ -120,24 +126,29 @@ class Tiled:
         return 1, -(-rows // strips)
 
     @property
-    def gains(self) -> bool:
-        """Whether it takes less time than a correlation of all kernel elements."""
-        return self._gains(OF_CHANNEL[self.form])
+    def cost(self) -> float:
+        """Multiplications that take as long as the convolution."""
+        return self._cost(OF_CHANNEL[self.form])
 
     @property
-    def gains_by_weight(self) -> bool:
-        """Whether the gradient by the weight does."""
+    def cost_by_weight(self) -> float:
+        """Multiplications that take as long as the gradient by the weight."""
         planes = self.planes * self.outputs * registers_of(self.inputs) * vector_bytes()
-        return planes <= MOST_OF_GRADIENT and self._gains(OF_CHANNEL_IN_GRADIENT[self.form])
+        return self._cost(OF_CHANNEL_IN_GRADIENT[self.form]) if planes <= MOST_OF_GRADIENT else math.inf
 
-    def _gains(self, of_channel: int) -> bool:
-        kernels, lanes = self.inputs * self.outputs, vector_bytes() // REAL.itemsize
+    def _cost(self, of_channel: int) -> float:
+        lanes = vector_bytes() // REAL.itemsize
         read, made = (registers_of(channels) * lanes for channels in (self.inputs, self.outputs))
         of_tile = self.planes * self.inputs * made + of_channel * (read + made)
-        of_packing = OF_KERNEL_PACKED if kernels * self.taps * REAL.itemsize < WEIGHT_BYTES else 0
-        tiles, positions = (self.images * math.prod(extents) for extents in (self.tiles, self.positions))
-        elements = kernels * self.taps
-        return elements * (positions + of_packing) >= GAIN * (tiles * of_tile + elements * OF_KERNEL)
+        elements = self.inputs * self.outputs * self.taps
+        return self.images * math.prod(self.tiles) * of_tile + elements * OF_KERNEL
+
+    @property
+    def cost_of_correlation(self) -> float:
+        """Multiplications that take as long as a correlation of all elements of the kernels."""
+        elements = self.inputs * self.outputs * self.taps
+        of_packing = OF_KERNEL_PACKED if elements * REAL.itemsize < WEIGHT_BYTES else 0
+        return elements * (self.images * math.prod(self.positions) + of_packing)
 
 
 def registers_of(channels: int) -> int:
@@ -145,25 +156,39 @@ def registers_of(channels: int) -> int:
     return -(-channels * REAL.itemsize // vector_bytes())
 
 
-def tiled(image: Array, weight: Array, result: Array, work: Work) -> Tiled | None:
-    """Return what is convolved, if kernels take such operands by tiles; whether that gains time is another question."""
+def tiled(image: Array, weight: Array, result: Array, work: Work) -> list[Tiled]:
+    """Return the ways in which a convolution can go by tiles, one for each form of its kernel's extents."""
     attrs, arrays = work.attrs, (image, weight, result)
     if any(computed(each) != REAL or not each.size for each in arrays) or len({x.dtype for x in work.inputs}) > 1:
-        return None
+        return []
     if vector_bytes() < 32 or attrs["groups"] != 1 or max(attrs["stride"]) > 1:
-        return None
+        return []
     if not all(each[:1, :1].flags.c_contiguous for each in arrays):
-        return None
+        return []
     axes = _rows_and_columns(weight.shape[2:], image.shape[2:], result.shape[2:], attrs["padding"], attrs["dilation"])
     if axes is None:
-        return None
+        return []
     kernel, extents, positions, padding, _ = zip(*axes, strict=True)
-    form = next((number for number, form in enumerate(FORMS) if form.kernel == kernel), None)
-    if form is None or not all(0 <= n < taps for taps, pair in zip(kernel, padding, strict=True) for n in pair):
-        return None
-    zeros = padding[0][0], padding[1][0]
-    found = Tiled(form, image.shape[0], weight.shape[1], weight.shape[0], extents, positions, zeros)
-    return found if found.row_bytes <= MOST_BYTES else None
+    if not all(0 <= n < taps for taps, pair in zip(kernel, padding, strict=True) for n in pair):
+        return []
+    zeros, channels = (padding[0][0], padding[1][0]), (weight.shape[1], weight.shape[0])
+    found = [
+        Tiled(number, image.shape[0], *channels, extents, positions, zeros, image.dtype != REAL)
+        for number, form in enumerate(FORMS)
+        if form.kernel == kernel
+    ]
+    return [each for each in found if each.row_bytes <= MOST_BYTES]
+
+
+def fastest(ways: Sequence[Tiled], *, by_weight: bool = False) -> Tiled | None:
+    """Return the way that takes the least time, of a convolution or its gradient by the weight; None if none gains."""
+
+    def cost(way: Tiled) -> float:
+        return way.cost_by_weight if by_weight else way.cost
+
+    coarse = COARSE_BY_WEIGHT if by_weight else COARSE
+    found = min((way for way in ways if way.rounded or way.form not in coarse), key=cost, default=None)
+    return found if found is not None and found.cost_of_correlation >= GAIN * cost(found) else None
 
 
 def _rows_and_columns(*properties: Sequence[Any]) -> list[Axis] | None:

@@ -138,6 +138,10 @@ TILED = {
     "one row with dilation": Case((3, 12, 1, 48), 20, (1, 3), (1, 1), ((0, 0), (3, 3)), (1, 3)),
     "along rows of more columns": Case((2, 18, 11, 5), 16, (3, 1), padding=((1, 0), (0, 0))),
 }
+FOR_BFLOAT16 = {
+    "five by five": Case((3, 20, 9, 8), 24, (5, 5), padding=((2, 2), (2, 2))),
+    "five by five, zeros that differ": Case((2, 7, 6, 11), 18, (5, 5), padding=((4, 0), (1, 3))),
+}
 
 
 BY_TILES = {"transform_weight", "convolve_tiles", "correlate_tiles"}
@@ -150,13 +154,28 @@ def by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiled_convolution, "NEAR_BYTES", 2**17)
 
 
+@pytest.fixture
+def in_all_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take float32 in the forms that are for bfloat16."""
+    monkeypatch.setattr(tiled_convolution, "COARSE", set())
+    monkeypatch.setattr(tiled_convolution, "COARSE_BY_WEIGHT", set())
+
+
 needs_tiles = pytest.mark.skipif(vector_bytes() < 32, reason="needs AVX2")
 
 
 @needs_tiles
 @pytest.mark.usefixtures("by_tiles")
 @each_row("case", TILED.values(), ids=TILED)
-def test_convolutions_by_tiles_are_the_same(run_both: RunBoth, compiled: Compiled, case: Case) -> None:
+def test_convolutions_by_tiles_are_the_same(run_both: RunBoth, case: Case) -> None:
+    assert {"convolve_tiles", "correlate_tiles"} <= names_of(case) <= BY_TILES
+    check(case, "float32", run_both)
+
+
+@needs_tiles
+@pytest.mark.usefixtures("by_tiles", "in_all_forms")
+@each_row("case", (TILED | FOR_BFLOAT16).values(), ids=TILED | FOR_BFLOAT16)
+def test_convolutions_by_the_tiles_of_bfloat16_are_the_same(run_both: RunBoth, compiled: Compiled, case: Case) -> None:
     assert {"convolve_tiles", "correlate_tiles"} <= names_of(case) <= BY_TILES
     check(case, "float32", run_both)
     if BFLOAT16 is not None:
@@ -203,7 +222,7 @@ def test_numbers_that_are_not_finite_reach_their_windows_and_no_other_tiles(run_
 
 @pytest.mark.law
 @needs_tiles
-@pytest.mark.usefixtures("by_tiles")
+@pytest.mark.usefixtures("by_tiles", "in_all_forms")
 def test_convolutions_by_tiles_of_any_extents_are_the_same(run_both: RunBoth) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for _ in range(150):
@@ -261,6 +280,7 @@ def test_operands_of_two_types_are_widened_first(compiled: Compiled) -> None:
 
 
 @pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+@pytest.mark.usefixtures("in_all_forms")
 @each_row("case", CASES.values(), ids=CASES)
 def test_a_convolution_of_bfloat16_is_that_of_float32_rounded_once(compiled: Compiled, case: Case) -> None:
     check_rounded(case, compiled)
@@ -288,6 +308,7 @@ def check_rounded(case: Case, compiled: Compiled) -> None:
 
 @pytest.mark.law
 @pytest.mark.skipif(BFLOAT16 is None, reason="needs ml_dtypes")
+@pytest.mark.usefixtures("in_all_forms")
 def test_convolutions_of_bfloat16_of_any_extents_are_those_of_float32(compiled: Compiled) -> None:
     draw = np.random.default_rng(int(os.environ["LAW_SEED"]))
     for _ in range(200):

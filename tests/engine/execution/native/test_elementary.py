@@ -13,7 +13,10 @@ from tests.support.rows import each_row
 
 RunBoth = Callable[..., tuple[list[Array], list[Array]]]
 
-EDGES = [0.0, -0.0, 1e-320, -1e-320, 0.5, -0.5, 0.625, -0.625, 1.0, -1.0, 2.0, -3.0, -3e10, 1e300, 1.7e308, np.inf, -np.inf, np.nan]
+EDGES = [
+    *(0.0, -0.0, 1e-320, -1e-320, 0.5, -0.5, 0.625, -0.625, 1.0, -1.0, 2.0, -3.0, -3e10, 1e300, 1.7e308),
+    *(np.inf, -np.inf, np.nan),
+]
 SIGNED = ("expm1", "tanh", "asinh", "sinh", "atan", "atan2", "asin", "atanh", "erf", "erfinv", "cbrt")
 """Functions whose zeros keep their sign."""
 BEYOND_NUMPY = 2.0
