@@ -22,7 +22,7 @@ from engine.execution.native.inline.vectors import WORD, Emitter, vector_bytes
 def _combined(emit: Emitter, factors: Sequence[float], values: Sequence[Any]) -> Any:
     """Return the sum of values times factors: first of those of each size, which are multiplied at once."""
     builder, total = emit.builder, None
-    for size in sorted({abs(factor) for factor in factors} - {0}, key=lambda size: size != 1):
+    for size in sorted({abs(factor) for factor in factors} - {0}, key=lambda size: (size != 1, size)):
         terms = [(factor, value) for factor, value in zip(factors, values, strict=True) if abs(factor) == size]
         (scale, part), *others = sorted(terms, key=lambda term: term[0] < 0)
         for factor, value in others:
