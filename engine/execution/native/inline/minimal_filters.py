@@ -15,9 +15,11 @@ from fractions import Fraction
 Matrix = tuple[tuple[float, ...], ...]
 
 POINTS = (Fraction(0), Fraction(1), Fraction(-1), Fraction(1, 2), Fraction(-2))
-"""Where polynomials are evaluated, as many of the first as are needed. Sums lose fewer digits with these than with 2 and
--2 (Barabasz et al. 2020, "Error analysis and improving the accuracy of Winograd convolution"): the error of the longest
-filters along one axis is 3 times that of a correlation."""
+"""Where polynomials are evaluated, as many of the first as are needed.
+
+Sums lose fewer digits with these than with 2 and -2 (Barabasz et al. 2020, "Error analysis and improving the accuracy
+of Winograd convolution"): errors of the longest along one axis are 3 times those of a correlation.
+"""
 
 
 @dataclass(frozen=True, slots=True)
