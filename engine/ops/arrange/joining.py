@@ -20,6 +20,8 @@ from engine.ops.shape.shape import MOST_PARTS, broadcast_to, concat, flip, pad, 
 
 MOST_ROWS = 1_000_000
 """Maximum number of combinations that one call returns."""
+MOST_CHOSEN = 2**23
+"""Maximum number of elements in all of them."""
 
 
 def _spread(x: Value, rank: int) -> Value:
@@ -205,10 +207,13 @@ def combinations(x: Value, *, size: int = 2, with_replacement: bool = False) -> 
     require_rank("combinations", "a vector", x, 1)
     if size < 0:
         raise AttributeValueError(f"combinations: size {size} must be at least 0")
-    if _ways(x.size + (size - 1 if with_replacement else 0), size) > MOST_ROWS:
+    ways = _ways(x.size + (size - 1 if with_replacement else 0), size)
+    if ways > MOST_ROWS:
         raise LimitError(f"combinations: {size} out of {x.size} gives more than {MOST_ROWS} rows; take fewer")
+    if max(ways, 1) * size > MOST_CHOSEN:
+        raise LimitError(f"combinations: {size} out of {x.size} gives more than {MOST_CHOSEN} numbers; take fewer")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(x.size), size)) if size else []
+    rows = list(choose(range(x.size), size)) if size and ways else []
     return embedding(x, as_value(np.array(rows, np.int64).reshape(len(rows), size)))
 
 

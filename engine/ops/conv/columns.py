@@ -21,6 +21,9 @@ from engine.core.value import Array, Shape, Spec
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
+MOST_PLACES = 2**31 - 1
+"""The largest kernel, stride, padding or dilation: with it the bytes from place to place are a 64-bit number."""
+
 
 def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
     """Return one number per spatial axis; a single number applies to every axis. `place` names it in errors."""
@@ -31,6 +34,8 @@ def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
         raise AttributeValueError(
             f"{place} must be an integer or a list of {rank}, each at least {least}; got {list(numbers)}"
         )
+    if max(numbers) > MOST_PLACES:
+        raise AttributeValueError(f"{place} must be at most {MOST_PLACES}; got {list(numbers)}")
     return numbers
 
 

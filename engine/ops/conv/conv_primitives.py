@@ -56,6 +56,8 @@ def _positions(op: str, x: Shape, weight: Shape, stride: Ints, padding: Pairs, d
             f"of as many, got {list(x)} and {list(weight)}"
         )
     for name, numbers in (("stride", stride), ("dilation", dilation)):
+        if len(numbers) != rank:
+            raise AttributeValueError(f"{op}.{name} must hold {rank} numbers, got {len(numbers)}")
         per_axis(f"{op}.{name}", numbers, rank, 1)
     if len(padding) != rank:
         raise AttributeValueError(f"{op}.padding must hold {rank} pairs [before, after], got {len(padding)}")

@@ -194,7 +194,7 @@ def unfold(x: Array, *, axis: int, size: Length, step: Length = 1) -> Array:
     place = axis % x.ndim
     shape = (*x.shape[:place], _count(x.shape[place], size, step), *x.shape[place + 1 :], size)
     strides = list(x.strides)
-    strides[place] *= step
+    strides[place] *= min(step, x.shape[place])  # a longer step leaves one window
     return as_strided(x, shape, (*strides, x.strides[place]), writeable=False)
 
 

@@ -92,3 +92,30 @@ def an_op_called_with_nonsense_computes_or_is_refused(cases: list[Case]) -> None
             with suppress(engine.DocumentError):
                 engine.graph_text(definition)
             engine.compute(definition, {**request, "training": (number + len(op.name)) % 2 == 0})
+
+
+EXTREMES = [2**62, -(2**62), 2**40, 1e300, [2**62], []]
+
+
+def _with_extreme(case: Case, name: str, value: Any) -> dict[str, Any]:
+    """Return a graph of a sample, one of whose attributes is changed."""
+    inputs = {f"x{n}": {"shape": list(x.shape), "dtype": x.dtype.name} for n, x in enumerate(case.arrays())}
+    attrs = {key: str(given) if isinstance(given, np.dtype) else given for key, given in case.sample.attrs.items()}
+    return {
+        "inputs": inputs,
+        "nodes": [
+            {"name": "a", "op": case.op.name, "inputs": [*inputs], "attrs": {**attrs, name: value}},
+            {"name": "c", "op": "cast", "inputs": ["a"], "attrs": {"dtype": "float32"}},
+            {"name": "loss", "op": "sum", "inputs": ["c"]},
+        ],
+        "losses": ["loss"],
+    }
+
+
+@law(lambda case: FULL or case.number == 0, with_warnings=True)
+def a_sample_with_an_attribute_that_is_far_too_large_computes_or_is_refused(case: Case) -> None:
+    request = {"inputs": {f"x{n}": x.tolist() for n, x in enumerate(case.arrays())}}
+    for name in case.op.attributes:
+        for value in EXTREMES:
+            with suppress(engine.EngineError):
+                engine.compute(engine.parse_graph(_with_extreme(case, name, value)), request)
