@@ -22,7 +22,7 @@ Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
 MOST_PLACES = 2**31 - 1
-"""The largest kernel, stride, padding or dilation: with it the bytes from place to place are a 64-bit number."""
+"""The largest stride: with it the bytes from position to position are a 64-bit number."""
 
 
 def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
@@ -34,8 +34,6 @@ def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
         raise AttributeValueError(
             f"{place} must be an integer or a list of {rank}, each at least {least}; got {list(numbers)}"
         )
-    if max(numbers) > MOST_PLACES:
-        raise AttributeValueError(f"{place} must be at most {MOST_PLACES}; got {list(numbers)}")
     return numbers
 
 
@@ -53,6 +51,8 @@ def count_positions(op: str, extents: Shape, kernel: Ints, stride: Ints, padding
             f"{op}: the kernel {list(kernel)} with dilation {list(dilation)} spans {list(spans)}, more than the padded "
             f"input {list(padded)}; use a smaller kernel or more padding"
         )
+    if max(stride) > MOST_PLACES:
+        raise AttributeValueError(f"{op}.stride must be at most {MOST_PLACES}; got {list(stride)}")
     return tuple((e - span) // s + 1 for e, span, s in zip(padded, spans, stride, strict=True))
 
 
