@@ -21,8 +21,8 @@ from engine.core.value import Array, Shape, Spec
 Ints = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 
-MOST_PLACES = 2**31 - 1
-"""The largest stride: with it the bytes from position to position are a 64-bit number."""
+LARGEST_STRIDE = 2**31 - 1
+"""Maximum stride: the bytes from position to position are then a 64-bit number."""
 
 
 def per_axis(place: str, value: Window, rank: int, least: int) -> Ints:
@@ -51,8 +51,8 @@ def count_positions(op: str, extents: Shape, kernel: Ints, stride: Ints, padding
             f"{op}: the kernel {list(kernel)} with dilation {list(dilation)} spans {list(spans)}, more than the padded "
             f"input {list(padded)}; use a smaller kernel or more padding"
         )
-    if max(stride) > MOST_PLACES:
-        raise AttributeValueError(f"{op}.stride must be at most {MOST_PLACES}; got {list(stride)}")
+    if max(stride) > LARGEST_STRIDE:
+        raise AttributeValueError(f"{op}.stride must be at most {LARGEST_STRIDE}; got {list(stride)}")
     return tuple((e - span) // s + 1 for e, span, s in zip(padded, spans, stride, strict=True))
 
 

@@ -79,10 +79,21 @@ def minimal_filter(results: int, taps: int) -> Filter:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Filters along rows and columns of images, which make a result of a tile from one of an image."""
+    """Filters along rows and columns of images, which make a result of a tile from one of an image.
+
+    Attributes:
+        rows, columns: the filters.
+        overhead, overhead_by_weight: time of copies and transforms for each channel of a tile, in multiplications that
+            take as long: of a convolution, and of the gradient by its weight.
+        coarse, coarse_by_weight: whether errors are 3 to 10 times those of a correlation, and so for bfloat16 only.
+    """
 
     rows: Filter
     columns: Filter
+    overhead: int
+    overhead_by_weight: int
+    coarse: bool = False
+    coarse_by_weight: bool = False
 
     @property
     def kernel(self) -> tuple[int, int]:
@@ -101,10 +112,11 @@ class Form:
 
 
 ONE = minimal_filter(1, 1)
+TWO_OF_THREE, FOUR_OF_THREE, TWO_OF_FIVE = minimal_filter(2, 3), minimal_filter(4, 3), minimal_filter(2, 5)
 FORMS = (
-    Form(minimal_filter(2, 3), minimal_filter(2, 3)),
-    Form(minimal_filter(4, 3), minimal_filter(4, 3)),
-    Form(minimal_filter(2, 5), minimal_filter(2, 5)),
-    *(Form(minimal_filter(7 - taps, taps), ONE) for taps in (3, 4, 5)),
+    Form(TWO_OF_THREE, TWO_OF_THREE, 170, 120),
+    Form(FOUR_OF_THREE, FOUR_OF_THREE, 650, 500, coarse=True, coarse_by_weight=True),
+    Form(TWO_OF_FIVE, TWO_OF_FIVE, 650, 500, coarse_by_weight=True),
+    *(Form(minimal_filter(7 - taps, taps), ONE, 65, 45) for taps in (3, 4, 5)),
 )
 """For kernels of 3 x 3 and 5 x 5 elements, and of 3 to 5 along rows."""

@@ -39,17 +39,12 @@ LEAST_FAR_TILES, FAR_BYTES = 128, 2**23
 """As for other chunks, where a weight is larger: each chunk transforms it, panel by panel."""
 MOST_BYTES, MOST_OF_GRADIENT = 2**24, 2**25
 """The largest planes of a row of tiles, and of the gradient of a weight."""
-OF_CHANNEL, OF_CHANNEL_IN_GRADIENT = (170, 650, 650, 65, 65, 65), (120, 500, 500, 45, 45, 45)
-"""As many multiplications what is done with a channel of a tile counts beside its products, by form: copies and
-transforms."""
 OF_KERNEL, OF_KERNEL_PACKED = 25, 90
 """As many an element of a kernel counts when it is transformed, and in a correlation when it is packed, unless the
 weight is so large that there would be products of patches."""
 Axis = tuple[int, int, int, tuple[int, int], int]
 """Of an axis of a convolution: taps of the kernel, places of an image and of a result, zeros around, dilation."""
 ONE_PLACE: Axis = (1, 1, 1, (0, 0), 1)
-COARSE, COARSE_BY_WEIGHT = {1}, {1, 2}
-"""Forms for bfloat16 only, and for its gradients of a weight: their errors are 3 to 10 times those of a correlation."""
 GAIN = 1.1
 """The least gain by tiles, counted so."""
 
@@ -128,20 +123,25 @@ class Tiled:
     @property
     def cost(self) -> float:
         """Multiplications that take as long as the convolution."""
-        return self._cost(OF_CHANNEL[self.form])
+        return self._cost(FORMS[self.form].overhead)
 
     @property
     def cost_by_weight(self) -> float:
         """Multiplications that take as long as the gradient by the weight."""
         planes = self.planes * self.outputs * registers_of(self.inputs) * vector_bytes()
-        return self._cost(OF_CHANNEL_IN_GRADIENT[self.form]) if planes <= MOST_OF_GRADIENT else math.inf
+        return self._cost(FORMS[self.form].overhead_by_weight) if planes <= MOST_OF_GRADIENT else math.inf
 
-    def _cost(self, of_channel: int) -> float:
+    def _cost(self, overhead: int) -> float:
         lanes = vector_bytes() // REAL.itemsize
         read, made = (registers_of(channels) * lanes for channels in (self.inputs, self.outputs))
-        of_tile = self.planes * self.inputs * made + of_channel * (read + made)
+        of_tile = self.planes * self.inputs * made + overhead * (read + made)
         elements = self.inputs * self.outputs * self.taps
         return self.images * math.prod(self.tiles) * of_tile + elements * OF_KERNEL
+
+    def is_precise(self, *, by_weight: bool) -> bool:
+        """Return whether the errors of the form are small enough for the dtype of the operands."""
+        form = FORMS[self.form]
+        return self.rounded or not (form.coarse_by_weight if by_weight else form.coarse)
 
     @property
     def cost_of_correlation(self) -> float:
@@ -186,8 +186,7 @@ def fastest(ways: Sequence[Tiled], *, by_weight: bool = False) -> Tiled | None:
     def cost(way: Tiled) -> float:
         return way.cost_by_weight if by_weight else way.cost
 
-    coarse = COARSE_BY_WEIGHT if by_weight else COARSE
-    found = min((way for way in ways if way.rounded or way.form not in coarse), key=cost, default=None)
+    found = min((way for way in ways if way.is_precise(by_weight=by_weight)), key=cost, default=None)
     return found if found is not None and found.cost_of_correlation >= GAIN * cost(found) else None
 
 

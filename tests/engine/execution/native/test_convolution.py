@@ -157,8 +157,7 @@ def by_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def in_all_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take float32 in the forms that are for bfloat16."""
-    monkeypatch.setattr(tiled_convolution, "COARSE", set())
-    monkeypatch.setattr(tiled_convolution, "COARSE_BY_WEIGHT", set())
+    monkeypatch.setattr(tiled_convolution.Tiled, "is_precise", lambda _, by_weight: True)
 
 
 needs_tiles = pytest.mark.skipif(vector_bytes() < 32, reason="needs AVX2")

@@ -23,7 +23,7 @@ WIDE = ["adam_rates", "adam_update", "sgd_update", "momentum_update", "lazy_adam
 OF_ONE_PASS = ["attention_backward"]
 """Ops whose inputs fit one another: with one that is shifted they compute nothing."""
 SHIFT, TIMES, ULPS = 1000, 8, 8
-"""Errors may be so many times NumPy's and so many units in the last place of the largest result."""
+"""Bound of an error: TIMES the error of NumPy, plus ULPS units in the last place of the largest result."""
 Compiled = Callable[[str, Sequence[Array], Sequence[Array], Any], bool]
 
 
